@@ -16,10 +16,10 @@ import sqlalchemy as sa
 
 from benchmarks.candidates import table
 from benchmarks.snapshot_upkeep import seconds
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.other_writers import ALWAYS, NEVER, OtherWriters
-from placement.storage import schema_upgrade
-from placement.storage.engine import Connection, Database, DatabaseSettings
+from placement.candidates.live.foreign_writers import ALWAYS, NEVER, OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage.database.engine import Connection, Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 from placement.storage.tables import inventories, resource_providers
 
 TITLES = ["hosts", "no look ms", "look ms", "× slower", "after a write of theirs ms"]

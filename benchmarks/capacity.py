@@ -12,13 +12,13 @@ from pathlib import Path
 
 from benchmarks.candidates import build, table
 from benchmarks.clouds import NUMA_TRAIT, VF
-from placement.candidates import loading
-from placement.candidates.capacity import Capacity
-from placement.candidates.free_amounts import FreeAmounts
+from placement.candidates.cloud.free_amounts import FreeAmounts
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.live import loading
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import search
-from placement.candidates.snapshot import Snapshot
-from placement.storage.engine import Database, DatabaseSettings
+from placement.extensions.capacity.count import Capacity
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests.endless import endless
 
 TITLES = ["50 requests", "one search ms", "50 capacities ms", "exact", "fits of the first"]

@@ -24,9 +24,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage import change_feed, readiness, tables
-from placement.storage.change_feed import Kind
-from placement.storage.engine import Connection, Database, DatabaseSettings
+from placement.storage import tables
+from placement.storage.database.engine import Connection, Database, DatabaseSettings
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
+from placement.storage.schema import readiness
 from tests.databases.mortal import mortal
 from tests.faults.running import Client, running
 from tests.faults.running import Connection as HTTPConnection

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from placement import config
 from placement.app import open_database
 from placement.storage import tables
-from placement.storage.engine import Connection, Database
+from placement.storage.database.engine import Connection, Database
 
 AGGREGATE = str(uuid.UUID(int=0xA66))
 HOST_TRAIT = "CUSTOM_BENCH_GOLD"

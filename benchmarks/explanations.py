@@ -13,12 +13,12 @@ from pathlib import Path
 
 from benchmarks.candidates import build, table
 from benchmarks.clouds import AGGREGATE, HOST_TRAIT, NUMA_TRAIT, VF
-from placement.candidates import loading
-from placement.candidates.explanation import explain
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.live import loading
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import search
-from placement.candidates.snapshot import Snapshot
-from placement.storage.engine import Database, DatabaseSettings
+from placement.extensions.explain.explanation import explain
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests.endless import endless
 
 TITLES = ["request", "search ms", "message ms", "with relaxations ms", "relaxations"]

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 from werkzeug.test import Client, EnvironBuilder
 
 from placement import app, config
+from placement.extensions.monitoring.counted import Counted
+from placement.extensions.monitoring.counting import Counting
+from placement.extensions.monitoring.page import page
 from placement.http.metering import RequestMeter
 from placement.http.request_log import RequestLog
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
-from placement.monitoring.counted import Counted
-from placement.monitoring.counting import Counting
-from placement.monitoring.page import page
 
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 PATHS = ("/", "/resource_classes/VCPU", "/allocation_candidates?resources=VCPU:1")

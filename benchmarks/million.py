@@ -34,7 +34,7 @@ from benchmarks.tree_clouds import (
     fill,
     tree_uuid,
 )
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests.databases.mortal import mortal
 from tests.faults.running import RunningService, eventually
 

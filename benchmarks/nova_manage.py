@@ -26,9 +26,9 @@ from rich.console import Console
 from rich.table import Table
 
 from compute import config
-from compute.maintenance.migration import Migrator, NodeReport, Result
-from compute.maintenance.rehearsal import rehearsing_client
-from compute.maintenance.stand_in import StandIn
+from compute.maintenance.migrate.migration import Migrator, NodeReport, Result
+from compute.maintenance.migrate.offline_tracker import StandIn
+from compute.maintenance.migrate.rehearsal import rehearsing_client
 from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from benchmarks.rest_cloud import Cloud
 from benchmarks.servers import Server, berth
-from placement.storage.engine import Connection, Database, DatabaseSettings
+from placement.storage.database.engine import Connection, Database, DatabaseSettings
 from tests.databases.fixtures import COPIES, KINDS
 from tests.databases.fresh import Databases, SQLiteFiles
 from tests.databases.keeper import join

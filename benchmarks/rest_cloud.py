@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from benchmarks.servers import Server
 from placement.storage import tables
-from placement.storage.engine import Database, DatabaseSettings
-from placement.storage.list_parameters import parts
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.driver.list_parameters import parts
 
 NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 #: units and ratios of a host by class id: 64 VCPU, 256 GB of memory, 4 TB of disk

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.candidates import build, table
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.storage import change_feed
-from placement.storage.change_feed import Kind
-from placement.storage.engine import Database, DatabaseSettings
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 
 TITLES = ["hosts", "load ms", "search, no news µs", "search, one claim ms", "audit ms"]
 #: number of repetitions of quick and slow operations; the median is shown

@@ -33,7 +33,7 @@ from benchmarks.soaks.churn import Round, Unexpected
 from benchmarks.soaks.workers import FEED, Worker, rows, worker
 from benchmarks.storms.databases import DEPLOYED
 from benchmarks.storms.figures import percentile
-from placement.storage.change_feed import KEPT, TRIM_EVERY
+from placement.storage.feed.change_feed import KEPT, TRIM_EVERY
 from placement.storage.tables import change_lanes, provider_changes
 from tests.databases.mortal import mortal
 from tests.faults.running import NO_ANSWER, Client, RunningService, running

@@ -8,8 +8,10 @@ ids.
 
 import sqlalchemy as sa
 
-from placement.storage import change_feed, readiness, tables
-from placement.storage.engine import Connection, Database, DatabaseSettings
+from placement.storage import tables
+from placement.storage.database.engine import Connection, Database, DatabaseSettings
+from placement.storage.feed import change_feed
+from placement.storage.schema import readiness
 
 PROVIDERS, HOLDERS = 10, 20
 #: how many hosts register together

@@ -20,7 +20,7 @@ from compute import config
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from placement.direct import PlacementDirect
 
 ROOT = str(UUID(int=1))

@@ -1,5 +1,5 @@
 """Claims, under the name that nova's developers import."""
 
-from compute.resource_tracker.claim import Claim, MoveClaim, NopClaim
+from compute.resource_tracker.claims.claim import Claim, MoveClaim, NopClaim
 
 __all__ = ["Claim", "MoveClaim", "NopClaim"]

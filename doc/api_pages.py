@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from placement.app import api
+from placement.extensions.openapi.document import document
+from placement.extensions.openapi.examples import example
 from placement.microversions import NEWEST, name
-from placement.openapi.document import document
-from placement.openapi.examples import example
-from placement.routes import EXTENSIONS, ROUTES, routes
+from placement.routes import ROUTES
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "api"
@@ -137,8 +138,8 @@ or for ``openstack``, with osc-placement, where it has such a command::
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its path below doc/."""
-    whole = document(routes(extensions=True))
-    newest = document(routes(extensions=True), NEWEST)
+    whole = document(api(extensions=True))
+    newest = document(api(extensions=True), NEWEST)
     by_tag: dict[str, list[tuple[str, str]]] = {}
     for path, methods in whole["paths"].items():
         for method, operation in methods.items():
@@ -152,7 +153,7 @@ def pages() -> dict[str, str]:
 
 def _index(by_tag: Mapping[str, list[tuple[str, str]]]) -> str:
     standard = {path.replace("<", "{").replace(">", "}") for path in ROUTES}
-    assert len(standard) + len(EXTENSIONS) == len({p for v in by_tag.values() for p, _ in v})
+    assert len(api().routes) == len({p for v in by_tag.values() for p, _ in v})
     lines = [_OPENING.format(newest=name(NEWEST))]
     for title, wanted in (("OpenStack Placement's", True), ("Berth's", False)):
         lines += [_title(title, "=")]

@@ -4,23 +4,32 @@ import contextlib
 import dataclasses
 import importlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
+from oslo_policy.policy import Enforcer, RuleDefault
 
-from placement.candidates.load_causes import LOAD_CAUSES
-from placement.candidates.other_writers import ALWAYS, OtherWriters
-from placement.candidates.others_in_feed import OthersInFeed
+from placement.candidates.live.foreign_writers import ALWAYS, OtherWriters
+from placement.candidates.live.load_causes import LOAD_CAUSES
+from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.errors import Conflict, codes_of
-from placement.http.authentication import authenticated
+from placement.extensions.explain.empty_searches import EmptySearches, SilentLog
+from placement.extensions.monitoring import port
+from placement.extensions.monitoring.access import ADDRESSES, OFF, TOKEN, Neighbours, networks
+from placement.extensions.monitoring.counting import Counting
+from placement.extensions.monitoring.health import Health, document
+from placement.extensions.openapi.texts import Texts
+from placement.extensions.page import serving as page_serving
+from placement.features import Api, Feature
 from placement.http.call import Services
-from placement.http.context import Identification
 from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication, template_of
 from placement.http.extensions import OPEN_PATHS
 from placement.http.fault import FaultWrapper
+from placement.http.identity.authentication import authenticated
+from placement.http.identity.context import Identification
 from placement.http.metering import Metered, RequestMeter, ServerTiming
 from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
 from placement.http.probes import health as health_answers
@@ -31,31 +40,65 @@ from placement.installation import our_version
 from placement.metrics.families import families
 from placement.metrics.layout import Layout
 from placement.metrics.tally import UNCOUNTED, Tally
-from placement.monitoring import port
-from placement.monitoring.access import ADDRESSES, OFF, TOKEN, Neighbours, networks
-from placement.monitoring.counting import Counting
-from placement.monitoring.health import Health, document
-from placement.openapi.texts import Texts
-from placement.operations.asked_lists import AskedLists
-from placement.operations.empty_searches import EmptySearches, Untold
+from placement.operations.database_lists import AskedLists
 from placement.operations.project_usages import ProjectUsages
-from placement.page import serving as page_serving
 from placement.policies.enforcement import Policy as Policy
-from placement.routes import METRICS, offers, routes
+from placement.policies.enforcement import enforcer
 from placement.searching import Searching
-from placement.storage import readiness
-from placement.storage.dialects import CAUSES
-from placement.storage.engine import RACE, Database, DatabaseSettings
-from placement.storage.feed_watch import FeedWatch
+from placement.storage.database.engine import RACE, Database, DatabaseSettings
+from placement.storage.driver.dialects import CAUSES
+from placement.storage.feed.feed_watch import FeedWatch
+from placement.storage.schema import readiness
 
 if TYPE_CHECKING:
-    from placement.candidates.live_snapshot import LiveSnapshot
-    from placement.candidates.live_snapshot import Preloaded as Preloaded
-    from placement.candidates.table_snapshot import TableSnapshot
+    from placement.candidates.live.live_snapshot import LiveSnapshot
+    from placement.candidates.live.live_snapshot import Preloaded as Preloaded
+    from placement.candidates.live.table_snapshot import TableSnapshot
     from placement.search_parts import SearchParts
 
 LOG = logging.getLogger(__name__)
 _SEARCHING = "placement.search_parts"
+
+#: what Berth adds to OpenStack Placement, one folder a feature, in the order of discovery
+EXTENSIONS = tuple(
+    Feature(f"placement.extensions.{name}")
+    for name in (
+        "discovery",
+        "provider_trees",
+        "allocations_query",
+        "provider_tree_changes",
+        "claims",
+        "explain",
+        "capacity",
+        "evacuation",
+        "changes",
+        "suspects",
+        "openapi",
+    )
+)
+#: the pages of metrics
+MONITORING = Feature("placement.extensions.monitoring")
+
+
+def api(
+    extensions: bool = True, with_metrics: bool = False, features: Sequence[Feature] = EXTENSIONS
+) -> Api:
+    """Return what a service answers that offers the extensions, or doesn't.
+
+    :param with_metrics: whether callers with a token may read metrics
+    :param features: the extensions
+    """
+    return Api((*(features if extensions else ()), *([MONITORING] if with_metrics else [])))
+
+
+def list_rules() -> list[RuleDefault]:
+    """Return the defaults of all policy rules; the entry point in `oslo.policy.policies`."""
+    return api(with_metrics=True).rules
+
+
+def get_enforcer() -> Enforcer:
+    """Return an enforcer with the deployed rules; the entry point for oslo.policy's commands."""
+    return enforcer(list_rules())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +139,10 @@ def create_app(
     policy: Policy | None = None,
     counting: Counting | None = None,
     preloaded: "Preloaded | None" = None,
+    features: Sequence[Feature] = EXTENSIONS,
 ) -> WSGIApplication:
     """Return the service as a WSGI application; see `start` for parameters and errors."""
-    return start(conf, True, wait, policy, counting, preloaded).application
+    return start(conf, True, wait, policy, counting, preloaded, features).application
 
 
 def preload(conf: cfg.ConfigOpts) -> "Preloaded":
@@ -109,7 +153,7 @@ def preload(conf: cfg.ConfigOpts) -> "Preloaded":
     """
     # all that workers import when they search is shared as well
     import_all()
-    from placement.candidates.live_snapshot import LiveSnapshot
+    from placement.candidates.live.live_snapshot import LiveSnapshot
 
     database = open_database(conf, wait=False)
     try:
@@ -122,7 +166,7 @@ def preload(conf: cfg.ConfigOpts) -> "Preloaded":
 
 def metrics_layout() -> Layout:
     """Return the layout of what the workers of a service count; it is the same in all of them."""
-    counted = [*routes(extensions=True, with_metrics=True), HEALTHCHECK, HEALTH, page_serving.PAGE]
+    counted = [*api(with_metrics=True).routes, HEALTHCHECK, HEALTH, page_serving.PAGE]
     paths = map(template_of, counted)
     causes = sorted({*CAUSES, RACE})
     loads = [cause.replace(" ", "_") for cause in LOAD_CAUSES]
@@ -136,6 +180,7 @@ def start(
     policy: Policy | None = None,
     counting: Counting | None = None,
     preloaded: "Preloaded | None" = None,
+    features: Sequence[Feature] = EXTENSIONS,
 ) -> Running:
     """Start the service from its configuration, for callers that also close it.
 
@@ -150,6 +195,7 @@ def start(
     :param counting: where it counts what it does, which is closed with the service; None: it
         doesn't, and has no metrics
     :param preloaded: the snapshot that the parent process has loaded; None: the first search does
+    :param features: what it offers beyond OpenStack Placement, if `[berth]extensions` is set
     """
     if counting is not None and counting.listener is None and conf.berth.metrics == OFF:
         # nobody could read it
@@ -159,10 +205,10 @@ def start(
     with contextlib.ExitStack() as after_failure:
         if counting is not None:
             after_failure.callback(counting.close)
-        policy = policy or Policy(conf)
+        policy = policy or Policy(conf, api(True, True, features).rules)
         database = open_database(conf, store_standard_names, wait, tally)
         after_failure.callback(database.close)
-        running = _started(conf, database, policy, tally, counting, preloaded)
+        running = _started(conf, database, policy, tally, counting, preloaded, features)
         after_failure.pop_all()
     return running
 
@@ -174,6 +220,7 @@ def _started(
     tally: Tally,
     counting: Counting | None,
     preloaded: "Preloaded | None",
+    features: Sequence[Feature],
 ) -> Running:
     """Make the parts of a service and connect them."""
     if counting is not None:
@@ -186,29 +233,30 @@ def _started(
         asked,
     )
     watch = FeedWatch(database)
-    pages = {} if counting is None else {path: searching.page(path) for path in METRICS}
+    pages = {} if counting is None else {path: searching.page(path) for path in MONITORING.routes()}
     if counting is not None and counting.listener is not None:
         port.serve(counting.listener, pages)
+    described = api(conf.berth.extensions, features=features)
     services = Services(
-        conf,
-        database,
-        policy,
-        searching,
-        searching,
-        watch,
-        EmptySearches(),
-        ProjectUsages(database, others_in_feed, conf.berth.snapshot_audit_interval),
-        searching,
-        searching,
-        offers(),
-        others_in_feed,
-        pages,
+        conf=conf,
+        database=database,
+        policy=policy,
+        snapshot=searching,
+        claims=searching,
+        watch=watch,
+        empty_searches=EmptySearches(),
+        usages=ProjectUsages(database, others_in_feed, conf.berth.snapshot_audit_interval),
+        lists=searching,
+        suspects=searching,
+        offers=described.offers,
+        others=others_in_feed,
+        pages=pages,
         # from /berth/v1/openapi.json, two folders up: also below a mount point
-        Texts(routes(conf.berth.extensions), server="../..").of,
+        described=Texts(described, server="../..").of,
     )
     needs_token = bool(pages) and conf.berth.metrics == TOKEN
-    paths = routes(conf.berth.extensions, needs_token)
-    application: WSGIApplication = Placement(paths, services)
+    answered = api(conf.berth.extensions, needs_token, features)
+    application: WSGIApplication = Placement(answered.routes, services)
     application = StatementCount(application, database)
     health = Health(database, searching)
     meter = None if counting is None else counting.meter
@@ -230,7 +278,7 @@ def _parts(*given: Any) -> "SearchParts":
 def import_all() -> None:
     """Import what is otherwise imported when a request first needs it."""
     importlib.import_module(_SEARCHING)
-    for endpoints in routes(extensions=True, with_metrics=True).values():
+    for endpoints in api(with_metrics=True).routes.values():
         for endpoint in endpoints:
             endpoint.handler  # noqa: B018
 
@@ -291,12 +339,12 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
     :param extensions: whether it offers the extensions that only read the cloud
     """
     # imported here because a service that idles needs none of them
-    from placement.candidates.table_snapshot import TableSnapshot
-    from placement.operations.claim_lines import ClaimLines
+    from placement.candidates.live.table_snapshot import TableSnapshot
+    from placement.extensions.claims.claim_lines import ClaimLines
+    from placement.extensions.suspects.operation import Suspects
     from placement.operations.provider_lists import ProviderLists
-    from placement.operations.suspects import Suspects
 
-    policy = Policy(conf)
+    policy = Policy(conf, list_rules())
     database = Database(DatabaseSettings.of(conf.placement_database), read_only=True)
     try:
         readiness.check_readable(database)
@@ -307,18 +355,18 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
     # whoever writes, the database is asked
     beside = OthersInFeed(OtherWriters(ALWAYS))
     services = Services(
-        conf,
-        database,
-        policy,
-        snapshot,
-        ClaimLines(),
-        FeedWatch(database),
-        Untold(),
-        ProjectUsages(database, beside),
-        ProviderLists(database, beside, AskedLists(database)),
-        Suspects.configured(conf, database, snapshot.current),
+        conf=conf,
+        database=database,
+        policy=policy,
+        snapshot=snapshot,
+        claims=ClaimLines(),
+        watch=FeedWatch(database),
+        empty_searches=SilentLog(),
+        usages=ProjectUsages(database, beside),
+        lists=ProviderLists(database, beside, AskedLists(database)),
+        suspects=Suspects.configured(conf, database, snapshot.current),
     )
-    application: WSGIApplication = Placement(routes(extensions), services)
+    application: WSGIApplication = Placement(api(extensions).routes, services)
     application = StatementCount(application, database)
     return Reading(wrapped(application, conf), database, snapshot)
 

@@ -5,8 +5,8 @@ import os
 from oslo_config import cfg
 
 from placement.app import create_app, metrics_layout
+from placement.extensions.monitoring.counting import Counting
 from placement.http.environ import WSGIApplication
-from placement.monitoring.counting import Counting
 
 
 def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> WSGIApplication:

@@ -1,6 +1,6 @@
-"""Every endpoint on one page: path, methods, handler, first microversion (rest-api.md 1.3, 8).
+"""OpenStack Placement's endpoints on one page: path, methods, handler, first microversion.
 
-`ROUTES` are OpenStack Placement's, `EXTENSIONS` those that Berth adds (extensions.md 1).
+See rest-api.md 1.3 and 8. Each feature below `placement/extensions` has a page like this one.
 """
 
 import dataclasses
@@ -9,8 +9,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from placement.http.content_headers import JSON, NDJSON, YAML
-from placement.http.extensions import PREFIX
+from placement.http.content_headers import JSON
 from placement.microversions import Version
 
 
@@ -21,13 +20,14 @@ class Endpoint:
     If a path has several endpoints with the same method, the newest one that exists in the
     request's version is called.
 
-    :param function: the handler's name in `placement.handlers`
+    :param function: the handler: its module in `placement.handlers`, or its feature, and its name
     :param reads: whether the request's content must be JSON
     :param answers: whether the response has a body in one of `forms`, which the client must accept
     :param forms: the media types that the client may choose from, or the only one
     :param content_first: whether the content type is checked before the microversion
     :param before: status of the response to versions older than `since`
     :param offer: how the discovery of extensions names the endpoint; None: it doesn't
+    :param home: the full name of the handler's module; None: it is one of `placement.handlers`
     """
 
     method: str
@@ -39,14 +39,14 @@ class Endpoint:
     content_first: bool = False
     before: int = 404
     offer: str | None = None
+    home: str | None = None
 
     @functools.cached_property
     def handler(self) -> Callable[..., Any]:
         """The handler, whose module is imported when a process first needs it."""
         module, _, name = self.function.rpartition(".")
-        found: Callable[..., Any] = getattr(
-            importlib.import_module(f"placement.handlers.{module}"), name
-        )
+        home = importlib.import_module(self.home or f"placement.handlers.{module}")
+        found: Callable[..., Any] = getattr(home, name)
         return found
 
 
@@ -132,53 +132,3 @@ ROUTES: dict[str, tuple[Endpoint, ...]] = {
     "/usages": (get("usages.of_project", (1, 9)),),
     "/reshaper": (post("reshaper.reshape", (1, 30)),),
 }
-
-#: endpoints of `/berth/v1`, which exist at every microversion where nothing else is said
-EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
-    PREFIX: (get("discovery.discover"),),
-    f"{PREFIX}/provider_trees": (
-        get("provider_trees.list_all", forms=(JSON, NDJSON), offer="provider_trees"),
-    ),
-    f"{PREFIX}/allocations/query": (
-        post("allocations_query.query", answers=True, offer="allocations.query"),
-    ),
-    f"{PREFIX}/provider_trees/<root_uuid>": (
-        put("provider_tree_changes.change", offer="provider_trees"),
-    ),
-    # the query is that of GET /allocation_candidates, which is as old
-    f"{PREFIX}/claims": (post("claims.create", (1, 10), answers=True, offer="claims"),),
-    f"{PREFIX}/allocation_candidates/explain": (get("explain.show", (1, 10), offer="explain"),),
-    f"{PREFIX}/capacity": (
-        get("capacity.show", (1, 10), offer="capacity"),
-        post("capacity.query", (1, 10), answers=True, offer="capacity"),
-    ),
-    f"{PREFIX}/capacity/evacuate": (post("evacuation.evacuate", answers=True, offer="capacity"),),
-    f"{PREFIX}/changes": (get("changes.list_all", offer="changes"),),
-    f"{PREFIX}/suspects": (get("suspects.list_all", offer="suspects"),),
-    # the path says the form, so Accept doesn't matter
-    f"{PREFIX}/openapi.json": (Endpoint("GET", "openapi.show_json", offer="openapi"),),
-    f"{PREFIX}/openapi.yaml": (
-        Endpoint("GET", "openapi.show_yaml", forms=(YAML,), offer="openapi"),
-    ),
-}
-
-
-#: pages for Prometheus, for callers with a token; they have neither JSON nor microversions
-METRICS: dict[str, tuple[Endpoint, ...]] = {
-    "/metrics": (Endpoint("GET", "metrics.show"),),
-    "/metrics/providers": (Endpoint("GET", "metrics.show_providers"),),
-}
-
-
-def routes(extensions: bool, with_metrics: bool = False) -> dict[str, tuple[Endpoint, ...]]:
-    """Return the endpoints of a service that offers the extensions, or doesn't.
-
-    :param with_metrics: whether callers with a token may read metrics
-    """
-    return ROUTES | (EXTENSIONS if extensions else {}) | (METRICS if with_metrics else {})
-
-
-def offers() -> tuple[str, ...]:
-    """Return the names of the extensions, in the order of the routes."""
-    named = (endpoint.offer for endpoints in EXTENSIONS.values() for endpoint in endpoints)
-    return tuple(dict.fromkeys(offer for offer in named if offer is not None))

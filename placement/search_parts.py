@@ -5,24 +5,24 @@ from collections.abc import Mapping
 
 from oslo_config import cfg
 
-from placement.candidates.live_snapshot import LiveSnapshot, Preloaded
-from placement.candidates.other_writers import OtherWriters
-from placement.candidates.others_in_feed import OthersInFeed
-from placement.handlers.discovery import REFERENCE
+from placement.candidates.live.foreign_writers import OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot, Preloaded
+from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.extensions.claims.claim_lines import ClaimLines
+from placement.extensions.discovery.handler import REFERENCE
+from placement.extensions.monitoring.cloud import Cloud
+from placement.extensions.monitoring.counted import Counted
+from placement.extensions.monitoring.counting import Counting
+from placement.extensions.monitoring.page import Build, page
+from placement.extensions.monitoring.providers import ProviderPage
+from placement.extensions.monitoring.suspected import Suspected
+from placement.extensions.suspects.operation import Suspects
 from placement.http.environ import WSGIApplication
 from placement.installation import our_version
 from placement.metrics.tally import Tally
-from placement.monitoring.cloud import Cloud
-from placement.monitoring.counted import Counted
-from placement.monitoring.counting import Counting
-from placement.monitoring.page import Build, page
-from placement.monitoring.providers import ProviderPage
-from placement.monitoring.suspected import Suspected
-from placement.operations.asked_lists import AskedLists
-from placement.operations.claim_lines import ClaimLines
+from placement.operations.database_lists import AskedLists
 from placement.operations.provider_lists import ProviderLists
-from placement.operations.suspects import Suspects
-from placement.storage.engine import Database
+from placement.storage.database.engine import Database
 
 
 @dataclasses.dataclass(frozen=True)

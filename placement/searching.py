@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from placement.http.environ import Environ, WSGIApplication
 
 if TYPE_CHECKING:
-    from placement.candidates.snapshot import Snapshot
+    from placement.candidates.cloud.snapshot import Snapshot
     from placement.search_parts import SearchParts
 
 T = TypeVar("T")
 
 
 class AskedLists(Protocol):
-    """What asks the database for lists: `placement.operations.asked_lists`."""
+    """What asks the database for lists: `placement.operations.database_lists`."""
 
     def find(self, wanted: Any, write: Callable[[Any], bytes]) -> Any:
         """Return the providers that pass a filter, as JSON."""

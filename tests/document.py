@@ -6,16 +6,16 @@ from typing import Any
 
 import jsonschema_rs
 
+from placement.app import api
+from placement.extensions.openapi.answers import HEADERS
+from placement.extensions.openapi.document import document
 from placement.microversions import NEWEST, Version
-from placement.openapi.answers import HEADERS
-from placement.openapi.document import document
-from placement.routes import routes
 
 
 @functools.cache
 def of_version(version: Version) -> dict[str, Any]:
     """Return the document of one microversion."""
-    return document(routes(extensions=True), version)
+    return document(api(extensions=True), version)
 
 
 def resolved(version: Version, value: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from webob import acceptparse
 
+from placement.app import api
 from placement.http.extensions import DESCRIPTIONS, is_below_prefix
 from placement.microversions import HISTORY, NEWEST, OLDEST, Version, name, pick
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
@@ -27,8 +28,11 @@ from placement.schemas.refusals import (
     UNAVAILABLE,
     UNNEGOTIATED,
 )
-from placement.schemas.responses import LINES, RESPONSES
 from tests.document import complaints_by_document
+
+API = api()
+RESPONSES = API.responses
+LINES = API.lines
 
 JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain; charset=UTF-8"
 NDJSON = "application/x-ndjson"
@@ -91,7 +95,7 @@ class Exchange:
 
 #: what operators' programs ask, before authentication and without microversions
 _PROBES = ("/healthcheck", "/berth/v1/health")
-#: files for browsers (tests/functional/placement/page)
+#: files for browsers (tests/functional/placement/extensions/page)
 _PAGE = re.compile(r"/berth/v1/ui(/.*)?")
 _FOR_PROMETHEUS = ("/metrics", "/metrics/providers")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from placement import app
-from placement.storage.engine import Database
+from placement.storage.database.engine import Database
 from tests import leftovers
 
 #: by their databases, what closes them

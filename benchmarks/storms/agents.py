@@ -24,7 +24,7 @@ from benchmarks.storms.recording import Log, RecordingAdapter
 from compute import config, exceptions
 from compute.provider_tree import ProviderTree
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from virt.inventory import record
 
 #: what placement may refuse, or not answer

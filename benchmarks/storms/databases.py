@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.storms.network import NETS, Network
-from placement.storage import readiness
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import readiness
 from tests.databases.fixtures import MEMORY
 from tests.databases.mortal import DurablePostgreSQL, Mortal
 from tests.galera.cluster import SIZE, Cluster, Node

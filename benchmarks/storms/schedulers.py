@@ -19,8 +19,8 @@ from keystoneauth1.exceptions import ClientException
 from benchmarks.storms.recording import Log, RecordingAdapter
 from compute import config, exceptions
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
-from compute.report.resource_request import RequestGroup, ResourceRequest
+from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.report.wire.context import admin_context
 
 T = TypeVar("T")
 FAILURES = (exceptions.NovaException, ClientException)

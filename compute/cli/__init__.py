@@ -1,0 +1,1 @@
+"""The programs of the compute side: what operators type, and what they are told."""

@@ -22,12 +22,12 @@ from compute.metrics.agent import AgentMetrics
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.report.failures import causes, described_user, explained, refused_access, why
+from compute.report.wire.failures import causes, described_user, explained, refused_access, why
 from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
 from compute.service.virtapi import ComputeVirtAPI
-from placement.monitoring import port
+from placement.extensions.monitoring import port
 
 LOG = logging.getLogger(__name__)
 

@@ -34,20 +34,20 @@ from compute.service.signals import termination_interrupts
 Categories = Mapping[str, Mapping[str, Command | str]]
 CATEGORIES: Categories = {
     "placement": {
-        "adopt_provider": "compute.cli.adopt_provider:adopt_provider",
-        "audit": "compute.cli.audit:audit",
-        "capacity": "compute.cli.capacity:capacity",
-        "consumers": "compute.cli.consumers:consumers",
-        "devices": "compute.cli.devices:devices",
-        "drain": "compute.cli.drain:drain",
-        "evacuable": "compute.cli.evacuable:evacuable",
-        "explain": "compute.cli.explain:explain",
-        "heal_allocations": "compute.cli.heal_allocations:heal_allocations",
+        "adopt_provider": "compute.cli.commands.adopt_provider:adopt_provider",
+        "audit": "compute.cli.commands.audit:audit",
+        "capacity": "compute.cli.commands.capacity:capacity",
+        "consumers": "compute.cli.commands.consumers:consumers",
+        "devices": "compute.cli.commands.devices:devices",
+        "drain": "compute.cli.commands.drain:drain",
+        "evacuable": "compute.cli.commands.evacuable:evacuable",
+        "explain": "compute.cli.commands.explain:explain",
+        "heal_allocations": "compute.cli.commands.heal_allocations:heal_allocations",
         "migrate_compute_inventory": (
-            "compute.cli.migrate_compute_inventory:migrate_compute_inventory"
+            "compute.cli.commands.migrate_compute_inventory:migrate_compute_inventory"
         ),
-        "sync_aggregates": "compute.cli.sync_aggregates:sync_aggregates",
-        "tree": "compute.cli.tree:tree",
+        "sync_aggregates": "compute.cli.commands.sync_aggregates:sync_aggregates",
+        "tree": "compute.cli.commands.tree:tree",
     }
 }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from compute.resource_tracker.reported import Reported
+from compute.resource_tracker.node.reported import Reported
 
 
 def told(nodes: Iterable[Reported | None]) -> Iterator[str]:

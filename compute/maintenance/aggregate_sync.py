@@ -9,7 +9,7 @@ from compute import exceptions
 from compute.records.aggregate import Aggregate
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
-from compute.report.context import RequestContext
+from compute.report.wire.context import RequestContext
 
 
 class HostUnmapped(exceptions.NovaException):

@@ -25,9 +25,9 @@ from compute.maintenance.provider_details import (
 from compute.provider_tree.names import child_name
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
-from compute.report.context import RequestContext
-from compute.report.failures import Refusal
-from compute.report.transport import ATTEMPTS, CONCURRENT_UPDATE, error_code
+from compute.report.wire.context import RequestContext
+from compute.report.wire.failures import Refusal
+from compute.report.wire.transport import ATTEMPTS, CONCURRENT_UPDATE, error_code
 
 TRAIT = os_traits.HW_PCI_ONE_TIME_USE
 RELEASED_DEVICES = EntryKind(

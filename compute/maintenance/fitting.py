@@ -10,8 +10,8 @@ from requests import Response
 from compute.maintenance.flavor_request import flavor_request
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Flavor, Instance
-from compute.report.failures import Refusal
-from compute.report.transport import Sender, Transport
+from compute.report.wire.failures import Refusal
+from compute.report.wire.transport import Sender, Transport
 
 #: as new as the extensions; queries are read as this microversion does
 VERSION = "1.39"

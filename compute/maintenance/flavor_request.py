@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from compute.consumers.instance_resources import disk_gb
 from compute.records.instance import Flavor
-from compute.report.resource_request import RequestGroup, ResourceRequest
+from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
 
 _RESOURCE = re.compile(r"resources([A-Za-z0-9_-]{1,64})?:([^:]+)")
 _TRAIT = re.compile(r"trait([A-Za-z0-9_-]{1,64})?:([^:]+)")

@@ -18,8 +18,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from compute.report import SchedulerReportClient
-from compute.report.consumer import UNTYPED, read_consumer, write_consumer
-from compute.report.context import RequestContext
+from compute.report.consumers.consumer import UNTYPED, read_consumer, write_consumer
+from compute.report.wire.context import RequestContext
 
 
 @dataclass(frozen=True)

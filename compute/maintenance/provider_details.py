@@ -16,8 +16,8 @@ from compute.provider_tree import ProviderData, ProviderTree
 from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import capacity
 from compute.report import SchedulerReportClient
-from compute.report.context import RequestContext
-from compute.report.whole_trees import DETAILS, NAMES_OF_REQUEST, Row
+from compute.report.trees.whole_trees import DETAILS, NAMES_OF_REQUEST, Row
+from compute.report.wire.context import RequestContext
 
 
 @dataclass(frozen=True)

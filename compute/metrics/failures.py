@@ -1,7 +1,7 @@
 """The few kinds of failures that metrics tell apart."""
 
 from compute import exceptions
-from compute.report.failures import UNCONNECTED, causes, has_no_connection, refused_access
+from compute.report.wire.failures import UNCONNECTED, causes, has_no_connection, refused_access
 
 OTHER = "other"
 _BY_CLASS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (

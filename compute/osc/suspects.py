@@ -7,7 +7,7 @@ from osc_lib.command import command
 
 from compute.osc.columns import safe, text
 from compute.osc.service import Service
-from placement.domain.suspicion import KINDS
+from placement.extensions.suspects.rules import KINDS
 
 _TITLES = ("kind", "provider", "uuid", "consumer", "resource_class", "first_seen", "detail")
 #: what a table has room for; `-c` shows the others

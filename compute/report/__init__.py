@@ -3,10 +3,10 @@
 The names are those of nova's module `nova.scheduler.client.report`.
 """
 
-from compute.report.allocations import ProviderAllocInfo
 from compute.report.client import SchedulerReportClient, report_client_singleton
-from compute.report.providers import AggInfo, TraitInfo
-from compute.report.transport import Retry, retries, safe_connect
+from compute.report.consumers.allocations import ProviderAllocInfo
+from compute.report.trees.providers import AggInfo, TraitInfo
+from compute.report.wire.transport import Retry, retries, safe_connect
 
 __all__ = [
     "AggInfo",

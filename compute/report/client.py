@@ -14,30 +14,30 @@ from compute.config.placement import build_adapter
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.inventory_record import Inventory
-from compute.report.allocations import ConsumerAllocations, ProviderAllocInfo
-from compute.report.associations import Associations
-from compute.report.cache import ProviderCache
-from compute.report.candidates import AllocationCandidates, Candidates, Query
+from compute.report.consumers.allocations import ConsumerAllocations, ProviderAllocInfo
+from compute.report.consumers.candidates import AllocationCandidates, Candidates, Query
+from compute.report.consumers.instance_allocations import GivenAmounts, InstanceAllocations
+from compute.report.consumers.resource_request import ResourceRequest
+from compute.report.consumers.usages import Usages
 from compute.report.deletion import ComputeNode, NodeDeletion
-from compute.report.extensions import Extensions, Offers
-from compute.report.host_aggregates import HostAggregates
-from compute.report.instance_allocations import GivenAmounts, InstanceAllocations
-from compute.report.properties import Properties
-from compute.report.providers import Providers, TraitInfo
-from compute.report.reshaper import Reshaper
-from compute.report.resource_request import ResourceRequest
-from compute.report.steps import Parts
-from compute.report.transport import (
+from compute.report.trees.associations import Associations
+from compute.report.trees.cache import ProviderCache
+from compute.report.trees.host_aggregates import HostAggregates
+from compute.report.trees.properties import Properties
+from compute.report.trees.providers import Providers, TraitInfo
+from compute.report.trees.reshaper import Reshaper
+from compute.report.trees.steps import Parts
+from compute.report.trees.tree_sync import TreeSync
+from compute.report.trees.tree_write import TreeWriter
+from compute.report.trees.trees import Trees
+from compute.report.trees.whole_trees import WholeTrees
+from compute.report.wire.extensions import Extensions, Offers
+from compute.report.wire.transport import (
     Sender,
     Transport,
     report_construction_failure,
     safe_connect,
 )
-from compute.report.tree_sync import TreeSync
-from compute.report.tree_write import TreeWriter
-from compute.report.trees import Trees
-from compute.report.usages import Usages
-from compute.report.whole_trees import WholeTrees
 
 if TYPE_CHECKING:
     from requests import Response

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
-from compute.report.allocations import ConsumerAllocations
-from compute.report.cache import ProviderCache
-from compute.report.providers import Providers
-from compute.report.trees import Trees
+from compute.report.consumers.allocations import ConsumerAllocations
+from compute.report.trees.cache import ProviderCache
+from compute.report.trees.providers import Providers
+from compute.report.trees.trees import Trees
 
 LOG = logging.getLogger(__name__)
 

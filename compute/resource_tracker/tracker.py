@@ -20,25 +20,25 @@ from compute.records.migration import EVACUATION, LIVE_MIGRATION, RESIZE, Migrat
 from compute.records.node_identity import NodeIdentity
 from compute.records.service import Service
 from compute.report import SchedulerReportClient, report_client_singleton
-from compute.report.context import RequestContext
-from compute.resource_tracker import named_resources, usage
-from compute.resource_tracker.allocation_audit import AllocationAudit
-from compute.resource_tracker.allocation_mode import AllocationMode
-from compute.resource_tracker.allocations import AllocationWriter
-from compute.resource_tracker.claim import Claim, MoveClaim
-from compute.resource_tracker.claim_recorder import ClaimRecorder
-from compute.resource_tracker.claims import Claims
-from compute.resource_tracker.driver_resources import ask_driver, local_address
-from compute.resource_tracker.moves import Moves
-from compute.resource_tracker.node import TrackedNode
-from compute.resource_tracker.node_records import NodeRecords
-from compute.resource_tracker.node_traits import RootTraits
-from compute.resource_tracker.nodes import Nodes, TakenOver
-from compute.resource_tracker.pci_reporting import PciReporting
-from compute.resource_tracker.pci_tracker import PciRequests, PciTracker
-from compute.resource_tracker.reported import Reported, reported
-from compute.resource_tracker.reporting import Reporting, WantedProviders
-from compute.resource_tracker.stats import Stats
+from compute.report.wire.context import RequestContext
+from compute.resource_tracker.allocations.allocation_audit import AllocationAudit
+from compute.resource_tracker.allocations.allocation_mode import AllocationMode
+from compute.resource_tracker.allocations.allocations import AllocationWriter
+from compute.resource_tracker.claims.claim import Claim, MoveClaim
+from compute.resource_tracker.claims.claim_recorder import ClaimRecorder
+from compute.resource_tracker.claims.claims import Claims, named_resources
+from compute.resource_tracker.claims.moves import Moves
+from compute.resource_tracker.claims.pci_tracker import PciRequests, PciTracker
+from compute.resource_tracker.node import usage
+from compute.resource_tracker.node.driver_resources import ask_driver, local_address
+from compute.resource_tracker.node.node import TrackedNode
+from compute.resource_tracker.node.node_records import NodeRecords
+from compute.resource_tracker.node.node_traits import RootTraits
+from compute.resource_tracker.node.nodes import Nodes, TakenOver
+from compute.resource_tracker.node.reported import Reported, reported
+from compute.resource_tracker.node.stats import Stats
+from compute.resource_tracker.reporting.pci_reporting import PciReporting
+from compute.resource_tracker.reporting.reporting import Reporting, WantedProviders
 
 
 class ResourceTracker:

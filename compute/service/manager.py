@@ -23,8 +23,8 @@ from compute.records.compute_node import ComputeNode
 from compute.records.node_identity import NodeIdentity
 from compute.records.service import Service
 from compute.report import SchedulerReportClient
-from compute.report.context import RequestContext, admin_context
-from compute.report.failures import described_user, explained
+from compute.report.wire.context import RequestContext, admin_context
+from compute.report.wire.failures import described_user, explained
 from compute.resource_tracker import ResourceTracker
 from compute.service.start_checks import StartChecks
 from compute.service.virtapi import ComputeVirtAPI

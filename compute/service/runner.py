@@ -17,7 +17,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.records.cell_database import CellDatabase, DuplicateRecord
 from compute.records.service import Service
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from compute.service.manager import ComputeManager, UpdateOutcome
 from compute.service.signals import Interruption
 

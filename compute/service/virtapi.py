@@ -11,7 +11,7 @@ from compute import exceptions
 from compute.records.cell_database import CellDatabase
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.resource_tracker.node_traits import with_status
+from compute.resource_tracker.node.node_traits import with_status
 
 LOG = logging.getLogger(__name__)
 

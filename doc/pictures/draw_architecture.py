@@ -59,6 +59,8 @@ def arrows() -> set[tuple[str, str]]:
     found = {
         (room, other.partition(".")[0])
         for room, others in MAY_IMPORT["placement"].items()
+        # without the rooms within rooms
+        if "." not in room
         for other in others
     }
     kept = {(a, b) for a, b in found if a != b and not {a, b} & EVERYWHERE}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 TESTS = (
-    "tests/functional/placement/page/test_views.py",
+    "tests/functional/placement/extensions/page/test_views.py",
     "tests/functional/compute/maintenance/test_drawn_files.py",
 )
 #: name of the picture → that of the tests' screenshot

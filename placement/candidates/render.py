@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placement.candidates.candidate_batch import Batch
-from placement.candidates.columns import Numbers, Slots
-from placement.candidates.prepared_texts import SEPARATOR
+from placement.candidates.cloud.columns import Numbers, Slots
+from placement.candidates.cloud.prepared_texts import SEPARATOR
+from placement.candidates.cloud.summaries import Summaries
+from placement.candidates.cloud.uuid_table import LENGTH
 from placement.candidates.search import Found
-from placement.candidates.summaries import Summaries
 from placement.candidates.tree_problem import Shape
-from placement.candidates.trees import Family
-from placement.candidates.uuid_table import LENGTH
+from placement.candidates.trees.candidate_batch import Batch
+from placement.candidates.trees.tree_problems import Family
 from placement.microversions import Version
 
 ALLOCATIONS_BY_PROVIDER: Version = (1, 12)

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from placement.candidates.budget import Budget
-from placement.candidates.candidate_batch import Batch
-from placement.candidates.counting import Allowance, TooManyToCount
-from placement.candidates.rejection_sampling import BlindDraws
 from placement.candidates.tree_problem import Solution
-from placement.candidates.trees import Family
+from placement.candidates.trees.candidate_batch import Batch
+from placement.candidates.trees.counting import Allowance, TooManyToCount
+from placement.candidates.trees.rejection_sampling import BlindDraws
+from placement.candidates.trees.tree_problems import Family
 
 #: how many states are counted before candidates are sampled without; per family, and at least
 _STATES_EACH, _STATES = 100, 3_000

@@ -10,20 +10,20 @@ import logging
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from placement.candidates.account import Account
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
-from placement.candidates.candidate_batch import Batch
-from placement.candidates.columns import Slots
-from placement.candidates.counting import Allowance, TooManyToCount
-from placement.candidates.filter import FilteredGroup, GroupFilter, root_filter
-from placement.candidates.narrowing import parts
-from placement.candidates.part import Part
+from placement.candidates.cloud.columns import Slots
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.tree_subset import Part
+from placement.candidates.ended_search import refusal, what_ended
+from placement.candidates.masks.filter import FilteredGroup, GroupFilter, root_filter
+from placement.candidates.masks.step_listener import Account
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.sampling import Draw, Reservoir
-from placement.candidates.snapshot import Snapshot
+from placement.candidates.subset_choice import parts
 from placement.candidates.tree_problem import Shape
-from placement.candidates.trees import Family, PartTooSmall, Trees
-from placement.candidates.unfinished import refusal, what_ended
+from placement.candidates.trees.candidate_batch import Batch
+from placement.candidates.trees.counting import Allowance, TooManyToCount
+from placement.candidates.trees.tree_problems import Family, PartTooSmall, Trees
 from placement.errors import BadRequest
 
 LOG = logging.getLogger(__name__)

@@ -17,14 +17,14 @@ from placement.cli.configuration import ConfigurationInForce, Refused, config_ar
 from placement.cli.failure import told
 from placement.cli.preloading import Preloading
 from placement.config import logs, sources
+from placement.extensions.monitoring import port as metrics_port
+from placement.extensions.monitoring.counting import Counting
 from placement.http.environ import WSGIApplication
 from placement.http.metering import Metered
 from placement.installation import refuse_other_gunicorn, refuse_shared_environment
 from placement.metrics.layout import Layout
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
-from placement.monitoring import port as metrics_port
-from placement.monitoring.counting import Counting
 from placement.serving.address import why_unusable
 from placement.wsgi.loading import load
 

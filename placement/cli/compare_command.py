@@ -157,7 +157,7 @@ def _in_process(conf: cfg.ConfigOpts, mount: str) -> Iterator[Service]:
 
 def shown_url(connection: str) -> str:
     """Return the URL of a database without its password and its parameters."""
-    from placement.storage.dialects import read_url
+    from placement.storage.driver.dialects import read_url
 
     return read_url(connection).set(query={}).render_as_string(hide_password=True)
 

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from oslo_config import cfg
 
 from placement import config
-from placement.app import Policy, open_database
+from placement.app import Policy, list_rules, open_database
 from placement.cli.failure import line_of
 from placement.config import logs, sources
-from placement.http.authentication import authenticated
+from placement.extensions.monitoring.access import networks
 from placement.http.environ import Environ
+from placement.http.identity.authentication import authenticated
 from placement.http.probes import healthcheck
-from placement.monitoring.access import networks
 
 LOG = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ class ConfigurationInForce:
         healthcheck(_nothing, fresh)
         networks(conf.berth.metrics_allowed_source_ranges)
         try:
-            policy = Policy(conf)
+            policy = Policy(conf, list_rules())
         # whatever oslo.policy raises for a file that it can't use
         except Exception as error:
             text = " ".join(str(error).split())

@@ -10,8 +10,8 @@ from oslo_config import cfg
 from placement import config
 from placement.cli import online_migrations
 from placement.config import logs
-from placement.storage import schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 
 LOG = logging.getLogger(__name__)
 

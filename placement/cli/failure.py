@@ -49,8 +49,8 @@ def _is_told(error: Exception) -> bool:
     # imported here because a command that succeeds may need no database
     from sqlalchemy.exc import SQLAlchemyError
 
-    from placement.storage.dialects import DatabaseUnusable
-    from placement.storage.schema_upgrade import SchemaDiffers
+    from placement.storage.driver.dialects import DatabaseUnusable
+    from placement.storage.schema.schema_upgrade import SchemaDiffers
 
     told = (
         cfg.Error,

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.tables import allocations, consumers, resource_providers
 
 

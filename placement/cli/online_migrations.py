@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 
-from placement.storage import change_feed, consumers
-from placement.storage.change_feed import Kind
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among
+from placement.storage import consumers
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import among
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 from placement.storage.tables import allocations, resource_providers
 from placement.storage.tables import consumers as consumers_table
 

@@ -41,16 +41,16 @@ def add_command(categories: Any) -> None:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     # imported here because other commands don't need them
+    from placement.app import api
+    from placement.extensions.openapi.texts import Texts
     from placement.microversions import named
-    from placement.openapi.texts import Texts
-    from placement.routes import routes
 
     asked = conf.command
     try:
         version = None if asked.microversion is None else named(asked.microversion)
     except ValueError as unknown:
         asked.usage_error(f"argument --microversion: {unknown}")
-    texts = Texts(routes(extensions=not asked.without_extensions))
+    texts = Texts(api(extensions=not asked.without_extensions))
     return _write(texts.of(version, FORMS[asked.format]).text)
 
 

@@ -6,8 +6,9 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
 from placement.cli.version import VERSION
-from placement.storage import generation_look, schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.feed import generation_look
+from placement.storage.schema import schema_upgrade
 from placement.storage.tables import utcnow
 
 #: the earliest version whose workers can serve, and be started, on the schema of this version

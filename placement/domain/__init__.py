@@ -1,0 +1,1 @@
+"""The rules, over plain values: neither Flask nor SQLAlchemy (architecture.rst D3)."""

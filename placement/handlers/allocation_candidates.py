@@ -13,10 +13,6 @@ from placement.handlers.allocation_candidates_query import read_request
 from placement.http.call import NOW, Call
 from placement.http.environ import CANDIDATES, SEARCH
 from placement.metrics.families import OF_GROUP, TOGETHER
-from placement.operations.explanations import why_empty
-
-#: characters of a query that the log shows
-_LONGEST_SHOWN = 2_000
 
 
 def list_all(call: Call) -> flask.Response:
@@ -32,12 +28,7 @@ def list_all(call: Call) -> flask.Response:
     call.environ[CANDIDATES] = count
     call.environ[SEARCH] = time.perf_counter() - begun, count, reason
     if not count:
-        call.empty_searches.tell(
-            call.context.request_id,
-            call.context.global_request_id,
-            call.environ.get("QUERY_STRING", "")[:_LONGEST_SHOWN],
-            lambda: why_empty(call.database, snapshot, request, relaxing_of(call)),
-        )
+        call.empty_searches.tell(call, snapshot, request)
     return call.reply(pieces=render.body(found, call.version), modified=NOW)
 
 
@@ -58,16 +49,6 @@ def budget_of(call: Call) -> Budget:
     group = call.conf.berth
     return Budget(
         group.search_time_limit or None,
-        group.search_memory_limit * 1024 * 1024 or None,
-        call.client_left,
-    )
-
-
-def relaxing_of(call: Call) -> Budget:
-    """Return the configured limits for finding out what would help, whose time starts now."""
-    group = call.conf.berth
-    return Budget(
-        group.explain_budget_ms / 1000,
         group.search_memory_limit * 1024 * 1024 or None,
         call.client_left,
     )

@@ -10,25 +10,26 @@ from oslo_config import cfg
 from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 
-from placement.candidates.others_in_feed import OthersInFeed
+from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.errors import BodyTooLong, NotFound, SchemaMismatch
 from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
 from placement.http.content_headers import JSON
-from placement.http.context import RequestContext
 from placement.http.environ import STOPPING, THREADS, Environ, WSGIApplication, absolute_url
+from placement.http.identity.context import RequestContext
 from placement.http.json_body import loads, place_of_nul, why_no_nul
 from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
 from placement.http.spool import Spool
 from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
 from placement.policies.enforcement import Policy
-from placement.storage.engine import Connection, Database
-from placement.storage.feed_watch import FeedWatch
+from placement.storage.database.engine import Connection, Database
+from placement.storage.feed.feed_watch import FeedWatch
 
 if TYPE_CHECKING:
     # only handlers need them
-    from placement.candidates.snapshot import Snapshot
+    from placement.candidates.cloud.snapshot import Snapshot
+    from placement.candidates.request import CandidateRequest
     from placement.schemas.json_schema import Schema
 
 NO_CONTENT = 204
@@ -62,27 +63,21 @@ class Snapshots(Protocol):
 
 
 class Claims(Protocol):
-    """What makes the claims of this process: `placement.operations.claim_lines.ClaimLines`."""
+    """What makes the claims of this process."""
 
     def make(self, claim: Any) -> Any:
         """Make one claim; return what it got."""
 
 
 class EmptySearches(Protocol):
-    """What tells why searches found nothing: `placement.operations.empty_searches`."""
+    """Who is told of searches that found nothing."""
 
-    def tell(
-        self,
-        request_id: str,
-        global_request_id: str | None,
-        query: str,
-        message: Callable[[], str],
-    ) -> None:
-        """Log an empty search with the reason that `message` returns."""
+    def tell(self, call: "Call", snapshot: "Snapshot", request: "CandidateRequest") -> None:
+        """Take note of an empty search of the snapshot."""
 
 
 class Description(Protocol):
-    """The description of the API in one form: `placement.openapi.texts.Description`."""
+    """The description of the API in one form."""
 
     @property
     def tag(self) -> str:
@@ -108,7 +103,7 @@ class Lists(Protocol):
 
 
 class Suspicions(Protocol):
-    """What looks for suspects: `placement.operations.suspects`."""
+    """What looks for suspects."""
 
     def suspected(self, kinds: Any, after: Any, limit: int) -> Any:
         """Return suspects of some kinds after a mark, at most `limit`."""

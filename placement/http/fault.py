@@ -11,7 +11,7 @@ from typing import Any
 from placement.errors import PlacementError
 from placement.http.environ import Environ, WSGIApplication
 from placement.http.error_body import answer
-from placement.storage.error_log import log_unexpected, quotes_database
+from placement.storage.driver.error_log import log_unexpected, quotes_database
 
 LOG = logging.getLogger(__name__)
 DATABASE_FAILED = (

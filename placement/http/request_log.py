@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from placement import microversions
-from placement.http.context import RequestContext
 from placement.http.environ import (
     CONTEXT,
     DATABASE_SECONDS,
@@ -26,8 +25,9 @@ from placement.http.environ import (
     WSGIApplication,
     path_with_query,
 )
+from placement.http.identity.context import RequestContext
 from placement.http.metering import NO_ANSWER, RequestMeter, count
-from placement.storage.engine import Database
+from placement.storage.database.engine import Database
 
 #: the form of request ids in OpenStack's services
 _REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

@@ -1,4 +1,4 @@
 """Counting in memory that all workers share; nothing here knows the service.
 
-`placement.monitoring` makes pages of it.
+`placement.extensions.monitoring` makes pages of it.
 """

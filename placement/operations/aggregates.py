@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from placement.errors import GenerationConflict
-from placement.storage import aggregates, change_feed, providers
-from placement.storage.change_feed import Kind
-from placement.storage.engine import Connection, Database
+from placement.storage import aggregates, providers
+from placement.storage.database.engine import Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 
 
 def replace_aggregates(

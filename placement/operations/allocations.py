@@ -9,11 +9,12 @@ from placement.domain.capacity import Inventory
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import NotFound, UnknownProviderNamed
 from placement.operations.locked_consumers import LockedConsumers
-from placement.storage import allocations, change_feed, consumers, inventories, providers
+from placement.storage import allocations, consumers, inventories, providers
 from placement.storage import resource_classes as classes
-from placement.storage.change_feed import Kind
-from placement.storage.connection import Answer, Question
-from placement.storage.engine import TRIES, Connection, Database
+from placement.storage.database.connection import Answer, Question
+from placement.storage.database.engine import TRIES, Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 
 NO_INVENTORIES: Mapping[Slot, Inventory] = {}
 

@@ -13,10 +13,11 @@ from placement.errors import (
     InventoryMissing,
     InventoryNotFound,
 )
-from placement.storage import allocations, change_feed, inventories, providers, resource_classes
-from placement.storage.change_feed import Kind
-from placement.storage.connection import Answer, Question
-from placement.storage.engine import Connection, Database
+from placement.storage import allocations, inventories, providers, resource_classes
+from placement.storage.database.connection import Answer, Question
+from placement.storage.database.engine import Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 
 
 def create_inventory(

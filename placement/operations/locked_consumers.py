@@ -8,8 +8,8 @@ from placement.domain.allocation import Entry
 from placement.domain.consumer import Consumer, ConsumerRequest, check_generation, named_twice
 from placement.errors import AllocationRefused, LostRace
 from placement.storage import allocations, consumers
-from placement.storage.connection import Answer, Question
-from placement.storage.engine import Connection
+from placement.storage.database.connection import Answer, Question
+from placement.storage.database.engine import Connection
 
 Row = Mapping[str, object]
 

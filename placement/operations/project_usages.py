@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from placement.candidates.others_in_feed import OthersInFeed
-from placement.storage import change_feed, project_holdings, usages
-from placement.storage.change_feed import NO_PROVIDER, Cursor, Kind
-from placement.storage.engine import Connection, Database
+from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.storage import project_holdings, usages
+from placement.storage.database.engine import Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import NO_PROVIDER, Cursor, Kind
 from placement.storage.project_holdings import Holding
 from placement.storage.usages import ProjectUsage
 

@@ -4,16 +4,17 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from placement.candidates.columns import Slots
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.others_in_feed import OthersInFeed
-from placement.candidates.provider_listings import REMEMBERED, Item
-from placement.candidates.provider_matching import matching
-from placement.candidates.snapshot import Snapshot
+from placement.candidates.cloud.columns import Slots
+from placement.candidates.cloud.provider_listings import REMEMBERED, Item
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.candidates.masks.provider_matching import matching
 from placement.domain.provider_filter import ProviderFilter
-from placement.operations.asked_lists import AskedLists, Found, Write
-from placement.storage import change_feed, provider_list
-from placement.storage.engine import Connection, Database
+from placement.operations.database_lists import AskedLists, Found, Write
+from placement.storage import provider_list
+from placement.storage.database.engine import Connection, Database
+from placement.storage.feed import change_feed
 from placement.storage.provider_list import Numbered
 
 #: how often the snapshot is asked again because something was written meanwhile

@@ -14,17 +14,11 @@ from placement.errors import (
     ProviderInUse,
     ProviderNotFound,
 )
-from placement.storage import (
-    aggregates,
-    allocations,
-    change_feed,
-    galera_locks,
-    inventories,
-    providers,
-    traits,
-)
-from placement.storage.change_feed import Kind
-from placement.storage.engine import Connection, Database
+from placement.storage import aggregates, allocations, inventories, providers, traits
+from placement.storage.database import galera_locks
+from placement.storage.database.engine import Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 from placement.storage.locking import Hold
 from placement.storage.providers import NewProvider
 from placement.storage.tables import utcnow

@@ -11,10 +11,11 @@ from placement.errors import GenerationConflict, NamedProviderUnknown
 from placement.operations.allocations import refuse_unknown_providers, save
 from placement.operations.inventories import refuse_in_use
 from placement.operations.locked_consumers import LockedConsumers
-from placement.storage import change_feed, inventories, providers
+from placement.storage import inventories, providers
 from placement.storage import resource_classes as classes
-from placement.storage.change_feed import Kind
-from placement.storage.engine import TRIES, Connection, Database
+from placement.storage.database.engine import TRIES, Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 
 #: the provider generation that the caller expects, and the new inventories by class name
 Stock = tuple[int, Mapping[str, Inventory]]

@@ -3,9 +3,10 @@
 from collections.abc import Collection
 
 from placement.errors import ResourceClassExists, ResourceClassInUse, StandardNameFixed
-from placement.storage import change_feed, resource_classes
-from placement.storage.change_feed import NO_PROVIDER, Kind
-from placement.storage.engine import Connection, Database
+from placement.storage import resource_classes
+from placement.storage.database.engine import Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import NO_PROVIDER, Kind
 
 
 def create_resource_class(database: Database, name: str) -> None:

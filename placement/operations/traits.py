@@ -10,9 +10,10 @@ from placement.errors import (
     TraitNotFound,
     UnknownTraits,
 )
-from placement.storage import change_feed, providers, traits
-from placement.storage.change_feed import Kind
-from placement.storage.engine import Connection, Database
+from placement.storage import providers, traits
+from placement.storage.database.engine import Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 from placement.storage.traits import Trait
 
 

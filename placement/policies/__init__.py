@@ -8,18 +8,11 @@ from placement.policies import (
     aggregates,
     allocation_candidates,
     allocations,
-    capacity,
-    changes,
-    claims,
-    explain,
     inventories,
-    metrics,
-    provider_trees,
     reshaper,
     resource_classes,
     resource_providers,
     rules,
-    suspects,
     traits,
     usages,
 )
@@ -35,16 +28,9 @@ _FAMILIES = (
     allocations,
     allocation_candidates,
     reshaper,
-    provider_trees,
-    claims,
-    changes,
-    explain,
-    capacity,
-    suspects,
-    metrics,
 )
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return all rules; this is the entry point in `oslo.policy.policies`."""
+    """Return the rules of OpenStack Placement's API; features add theirs."""
     return list(itertools.chain.from_iterable(family.RULES for family in _FAMILIES))

@@ -6,7 +6,7 @@ import operator
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from oslo_config import cfg
@@ -14,7 +14,6 @@ from oslo_context.context import RequestContext
 from oslo_policy import policy
 
 from placement.errors import Forbidden
-from placement.policies import list_rules
 
 LOG = logging.getLogger(__name__)
 
@@ -26,13 +25,16 @@ REMEMBERED = 10_000
 _UNASKED = "not asked yet"
 
 
-def get_enforcer() -> policy.Enforcer:
-    """Return an enforcer with the deployed rules; the entry point for oslo.policy's commands."""
+def enforcer(rules: Iterable[policy.RuleDefault]) -> policy.Enforcer:
+    """Return an enforcer of the deployed rules, for oslo.policy's commands.
+
+    :param rules: the defaults
+    """
     conf = cfg.ConfigOpts()
     conf([], project="placement")
-    enforcer = policy.Enforcer(conf)
-    enforcer.register_defaults(list_rules())
-    return enforcer
+    found = policy.Enforcer(conf)
+    found.register_defaults(list(rules))
+    return found
 
 
 class Policy:
@@ -45,15 +47,21 @@ class Policy:
     Files that can't be used raise what oslo.policy raises. Once there are rules, such files are
     logged, and the rules stay as they are.
 
+    :param rules: the defaults
     :param clock: monotonic time in seconds
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        rules: Iterable[policy.RuleDefault],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._enforcer = policy.Enforcer(conf)
         # like the reference, log no warnings about changed defaults at start
         self._enforcer.suppress_default_change_warnings = True
         self._enforcer.suppress_deprecation_warnings = True
-        for rule in list_rules():
+        for rule in rules:
             # oslo.policy would copy all that is in a rule, but changes no more than the rule itself
             self._enforcer.registered_rules[rule.name] = copy.copy(rule)
         self._clock = clock

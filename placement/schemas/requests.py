@@ -1,6 +1,7 @@
-"""All bodies and queries that endpoints read: path, method, and the table of schemas.
+"""All bodies and queries that OpenStack Placement's endpoints read, and their tables of schemas.
 
-Paths have the form of OpenAPI. Endpoints that aren't listed read neither body nor query.
+Bodies are found by path and method, queries by path. Paths have the form of OpenAPI. Endpoints
+that aren't listed read neither body nor query.
 """
 
 from collections.abc import Mapping
@@ -9,19 +10,10 @@ from placement.schemas import (
     aggregates,
     allocation_candidates,
     allocations,
-    capacity,
-    changes,
-    claims,
-    evacuation,
-    explain,
     inventories,
-    openapi,
-    provider_tree_changes,
-    provider_trees,
     reshaper,
     resource_classes,
     resource_providers,
-    suspects,
     traits,
     usages,
 )
@@ -45,11 +37,6 @@ BODIES: dict[tuple[str, str], Table] = {
     ("/allocations", "POST"): allocations.MANAGE,
     ("/allocations/{consumer_uuid}", "PUT"): allocations.REPLACE,
     ("/reshaper", "POST"): reshaper.RESHAPE,
-    ("/berth/v1/allocations/query", "POST"): provider_trees.ALLOCATIONS_QUERY,
-    ("/berth/v1/provider_trees/{root_uuid}", "PUT"): provider_tree_changes.CHANGE,
-    ("/berth/v1/claims", "POST"): claims.CREATE,
-    ("/berth/v1/capacity", "POST"): capacity.QUERY,
-    ("/berth/v1/capacity/evacuate", "POST"): evacuation.EVACUATE,
 }
 
 QUERIES: dict[str, Table] = {
@@ -57,13 +44,6 @@ QUERIES: dict[str, Table] = {
     "/allocation_candidates": allocation_candidates.LIST,
     "/traits": traits.LIST,
     "/usages": usages.LIST,
-    "/berth/v1/provider_trees": provider_trees.LIST,
-    "/berth/v1/changes": changes.LIST,
-    "/berth/v1/suspects": suspects.LIST,
-    "/berth/v1/allocation_candidates/explain": explain.LIST,
-    "/berth/v1/capacity": allocation_candidates.LIST,
-    "/berth/v1/openapi.json": openapi.LIST,
-    "/berth/v1/openapi.yaml": openapi.LIST,
 }
 
 #: parameters of paths that the service judges. Others may be anything: what nobody has isn't found

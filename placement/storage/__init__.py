@@ -1,0 +1,1 @@
+"""SQL: one module a question; in rooms, how questions reach the database (architecture.rst D2)."""

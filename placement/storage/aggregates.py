@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 import sqlalchemy as sa
 
 from placement.storage import stored_names
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among, parts
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import among, parts
 from placement.storage.of_provider import OfProvider
 from placement.storage.tables import placement_aggregates as aggregates
 from placement.storage.tables import resource_provider_aggregates as memberships

@@ -7,11 +7,11 @@ import sqlalchemy as sa
 
 from placement.domain.allocation import Entry, Slot, Usage
 from placement.domain.consumer import Holding, Owner
-from placement.storage.compiled import Compiled, Rows
-from placement.storage.connection import Question
 from placement.storage.consumers import OWNED, OWNER
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among
+from placement.storage.database.compiled import Compiled, Rows
+from placement.storage.database.connection import Question
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import among
 from placement.storage.of_provider import OfProvider
 from placement.storage.tables import (
     allocations,

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer
-from placement.storage import list_parameters, stored_names
-from placement.storage.compiled import Compiled
-from placement.storage.connection import Answer, Question
-from placement.storage.dialects import MYSQL
-from placement.storage.engine import Connection
-from placement.storage.list_parameters import among
+from placement.storage import stored_names
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.connection import Answer, Question
+from placement.storage.database.engine import Connection
+from placement.storage.driver import list_parameters
+from placement.storage.driver.dialects import MYSQL
+from placement.storage.driver.list_parameters import among
 from placement.storage.locking import by_primary_key
 from placement.storage.tables import consumer_types, consumers, projects, users
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from placement.storage.engine import Connection
-from placement.storage.list_parameters import among
+from placement.storage.database.engine import Connection
+from placement.storage.driver.list_parameters import among
 from placement.storage.tables import (
     allocations,
     consumer_types,

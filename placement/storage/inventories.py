@@ -7,10 +7,10 @@ import sqlalchemy as sa
 
 from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory
-from placement.storage.compiled import Compiled
-from placement.storage.connection import Question
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.connection import Question
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import among
 from placement.storage.of_provider import OfProvider
 from placement.storage.tables import allocations, inventories, resource_classes
 from placement.storage.tables import resource_providers as providers

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
-from placement.storage.compiled import Compiled
-from placement.storage.engine import Connection
-from placement.storage.list_parameters import among, parts
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Connection
+from placement.storage.driver.list_parameters import among, parts
 from placement.storage.tables import resource_provider_aggregates, resource_provider_traits
 
 _MEMBERS = {

@@ -5,8 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.errors import ProviderNotFound
-from placement.storage.compiled import Compiled, Rows
-from placement.storage.engine import Database
+from placement.storage.database.compiled import Compiled, Rows
+from placement.storage.database.engine import Database
 from placement.storage.tables import resource_providers as providers
 
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from placement.storage import change_feed
-from placement.storage.change_feed import Cursor
-from placement.storage.compiled import Compiled
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import among
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Cursor
 from placement.storage.tables import (
     allocations,
     consumer_types,

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from placement.storage.compiled import Compiled
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among, parts
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import among, parts
 from placement.storage.providers import COLUMNS, FAMILY
 from placement.storage.tables import resource_providers as providers
 

@@ -16,8 +16,8 @@ from placement.domain.capacity import MAX_AMOUNT
 from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest, ResourceClassNotFound
 from placement.storage import aggregates, provider_list, resource_classes, traits
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among, parts
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import among, parts
 from placement.storage.many_sets import in_all
 from placement.storage.provider_list import CHANGED, ProviderList, newest
 from placement.storage.providers import COLUMNS, FAMILY

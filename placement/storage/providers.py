@@ -10,11 +10,11 @@ import sqlalchemy as sa
 from placement.domain.provider import Member, Node, Provider
 from placement.errors import ProviderNotFound
 from placement.storage import stored_names
-from placement.storage.compiled import Compiled
-from placement.storage.connection import Answer, Question
-from placement.storage.dialects import MYSQL
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among, parts
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.connection import Answer, Question
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.dialects import MYSQL
+from placement.storage.driver.list_parameters import among, parts
 from placement.storage.locking import Hold, by_primary_key, locking
 from placement.storage.tables import resource_providers as providers
 

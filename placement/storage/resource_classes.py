@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from placement.domain.names import FIRST_CUSTOM_CLASS_ID
 from placement.errors import ResourceClassNotFound
-from placement.storage import galera_locks
-from placement.storage.compiled import Compiled
-from placement.storage.engine import Connection
-from placement.storage.list_parameters import among, parts
+from placement.storage.database import galera_locks
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Connection
+from placement.storage.driver.list_parameters import among, parts
 from placement.storage.tables import allocations, inventories, resource_classes, utcnow
 
 #: id = index; written to every database at start-up

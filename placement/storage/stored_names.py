@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from placement.storage.dialects import MYSQL
-from placement.storage.engine import Connection
-from placement.storage.list_parameters import parts
+from placement.storage.database.engine import Connection
+from placement.storage.driver.dialects import MYSQL
+from placement.storage.driver.list_parameters import parts
 
 #: more parts of a UNION would exceed MySQL's stack for a statement
 _SELECTS_PER_STATEMENT = 200

@@ -221,7 +221,7 @@ provider_changes = sa.Table(
     mysql_engine="InnoDB",
 )
 
-#: the last position of each lane of the change feed; see `placement.storage.feed_lanes`
+#: the last position of each lane of the change feed; see `placement.storage.feed.feed_lanes`
 change_lanes = sa.Table(
     "berth_change_lanes",
     metadata,

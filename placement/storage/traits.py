@@ -9,10 +9,10 @@ import os_traits
 import sqlalchemy as sa
 
 from placement.domain.names import CUSTOM_PREFIX
-from placement.storage.compiled import Compiled
-from placement.storage.connection import Question
-from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among, parts
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.connection import Question
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import among, parts
 from placement.storage.of_provider import OfProvider
 from placement.storage.tables import resource_provider_traits as associations
 from placement.storage.tables import resource_providers as providers

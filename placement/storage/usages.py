@@ -5,8 +5,8 @@ import dataclasses
 
 import sqlalchemy as sa
 
-from placement.storage.compiled import Compiled
-from placement.storage.engine import Database
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Database
 from placement.storage.tables import (
     allocations,
     consumer_types,

@@ -12,9 +12,9 @@ from oslo_config import cfg
 from placement import config
 from placement.app import Policy, create_app, import_all, metrics_layout
 from placement.config import logs
+from placement.extensions.monitoring.counting import Counting
 from placement.http.environ import WSGIApplication
 from placement.installation import refuse_shared_environment
-from placement.monitoring.counting import Counting
 from placement.wsgi.collection import settle
 
 if TYPE_CHECKING:

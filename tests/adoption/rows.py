@@ -4,7 +4,7 @@ import contextlib
 
 import sqlalchemy as sa
 
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.tables import REFERENCE_TABLES, reference_version
 
 Rows = dict[str, list[tuple]]

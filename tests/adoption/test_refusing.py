@@ -8,7 +8,7 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.tables import REFERENCE_TABLES, reference_version
 from tests.adoption import cloud
 from tests.adoption.rows import execute, rows

@@ -35,10 +35,10 @@ EXCEPTIONS = {
 
 #: pages whose test runs every block, in the order of the page
 WHOLE = {
-    "api.rst": "tests/functional/placement/openapi/test_pages.py",
-    "capacity.rst": "tests/functional/placement/test_capacity_page.py",
+    "api.rst": "tests/functional/placement/extensions/openapi/test_pages.py",
+    "capacity.rst": "tests/functional/placement/extensions/capacity/test_capacity_page.py",
     "drain.rst": "tests/functional/placement/test_drain_page.py",
-    "explain.rst": "tests/functional/placement/test_explain_page.py",
+    "explain.rst": "tests/functional/placement/extensions/explain/test_explain_page.py",
     "extensions.rst": "tests/functional/placement/test_extensions_page.py",
     "heal.rst": "tests/functional/compute/maintenance/test_heal_page.py",
     "keystone.rst": "tests/keystone/test_walk_through.py",

@@ -3,6 +3,8 @@
 An arrow is any import statement, those within functions and below TYPE_CHECKING included.
 """
 
+import ast
+import collections
 import functools
 import graphlib
 import pathlib
@@ -16,7 +18,8 @@ from tests.offenders import assert_none
 OURS = ("placement", "compute", "virt")
 
 #: package → room → what the room's files may import of ours, beside their own room. A room is a
-#: folder, or a module of its own. Names without a package are rooms, or modules, of the same one
+#: folder, at any depth, or a module of its own. Names without a package are rooms, or modules, of
+#: the same one. The files of a room that isn't listed are those of the room around it
 MAY_IMPORT: dict[str, dict[str, set[str]]] = {
     "placement": {
         "errors": set(),
@@ -29,9 +32,50 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         # numbers in memory, of whatever is counted
         "metrics": set(),
         "storage": {"domain", "errors", "metrics"},
+        # from the tables to the drivers, no arrow up
+        "storage.tables": set(),
+        "storage.driver": {"errors", "storage.uuid_rows"},
+        "storage.database": {"errors", "metrics", "storage.driver", "storage.tables"},
+        "storage.whole_cloud": {
+            "storage.database",
+            "storage.driver",
+            "storage.tables",
+            "storage.uuid_rows",
+        },
+        "storage.feed": {
+            "errors",
+            "storage.database",
+            "storage.driver",
+            "storage.tables",
+            "storage.whole_cloud",
+        },
         # a claim searches and writes
         "operations": {"candidates", "domain", "errors", "storage"},
+        # the chain
         "candidates": {"domain", "errors", "metrics", "microversions", "storage"},
+        "candidates.cloud": {
+            "candidates.request",
+            "candidates.tree_problem",
+            "domain",
+            "microversions",
+            "storage.feed.change_feed",
+            "storage.uuid_rows",
+        },
+        "candidates.live": {"candidates.cloud", "errors", "metrics", "storage"},
+        "candidates.masks": {
+            "candidates.cloud",
+            "candidates.request",
+            "candidates.tree_problem",
+            "domain",
+            "errors",
+        },
+        "candidates.trees": {
+            "candidates.budget",
+            "candidates.cloud",
+            "candidates.masks",
+            "candidates.request",
+            "candidates.tree_problem",
+        },
         "schemas": {"domain", "errors", "microversions"},
         "policies": {"errors"},
         # the call object hands handlers what they work with
@@ -44,19 +88,17 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "microversions",
             "policies",
             "schemas",
-            "storage.engine",
+            "storage.database.engine",
             # whether it was the database that failed, and what may be said of it
-            "storage.error_log",
+            "storage.driver.error_log",
             # whether another worker or host wrote meanwhile
-            "storage.feed_watch",
+            "storage.feed.feed_watch",
         },
         "handlers": {
             "candidates",
             "domain",
             "errors",
             "http",
-            # which version of Berth answers
-            "installation",
             "metrics.families",
             "microversions",
             "operations",
@@ -65,35 +107,22 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "storage",
         },
         # handlers by name: they are imported when requests first need them
-        "routes": {"handlers", "http.content_headers", "http.extensions", "microversions"},
-        # all tables as one document; the application hands it the routes
-        "openapi": {
-            "errors",
-            "http.content_headers",
-            "http.environ",
-            "http.extensions",
-            "microversions",
-            "policies",
-            "schemas",
+        "routes": {"handlers", "http.content_headers", "microversions"},
+        # features by name: they are added to OpenStack Placement's own
+        "features": {"policies", "routes", "schemas"},
+        # what OpenStack Placement doesn't have; see also BETWEEN_FEATURES
+        "extensions": {
+            *("candidates", "config.keystone_authtoken", "domain", "errors", "features"),
+            *("handlers", "http", "installation", "metrics", "microversions", "operations"),
+            *("policies", "routes", "schemas", "storage"),
         },
-        # files for a browser, which asks the API itself
-        "page": {
-            "config.keystone_authtoken",
-            "http.entity_tags",
-            "http.environ",
-            "http.extensions",
-        },
-        # of one process, as its memory and its database have it
-        "monitoring": {"candidates", "domain", "errors", "http.environ", "metrics", "storage"},
         # what searches need, and a stand-in for it until there is a search
         "search_parts": {
             "candidates",
-            # which release of OpenStack Placement it answers like
-            "handlers.discovery",
+            "extensions",
             "http.environ",
             "installation",
             "metrics",
-            "monitoring",
             "operations",
             "storage",
         },
@@ -102,21 +131,20 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "candidates",
             "config",
             "errors",
+            "extensions",
+            "features",
             "http",
             "installation",
             "metrics",
-            "monitoring",
-            "openapi",
             "operations",
-            "page",
             "policies",
             "routes",
             "search_parts",
             "searching",
             "storage",
         },
-        "wsgi": {"app", "config", "http", "installation", "monitoring"},
-        "deploy": {"app", "http", "monitoring"},
+        "wsgi": {"app", "config", "extensions.monitoring", "http", "installation"},
+        "deploy": {"app", "extensions.monitoring", "http"},
         "direct": {"app", "config", "http"},
         # of any two services: it imports none
         "compare": set(),
@@ -129,13 +157,14 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "compare",
             "config",
             "errors",
+            # the description of the API
+            "extensions.openapi",
+            # what its workers count, and a port for it
+            "extensions.monitoring",
             "http",
             "installation",
-            # what its workers count, and a port for it
             "metrics",
             "microversions",
-            "monitoring",
-            "openapi",
             "reports",
             "routes",
             "serving.address",
@@ -153,10 +182,12 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "consumers": {"provider_tree", "records"},
         "pci": {"exceptions", "provider_tree"},
         "report": {"config", "exceptions", "provider_tree"},
+        "report.wire": {"config", "exceptions"},
+        "report.trees": {"exceptions", "provider_tree", "report.wire"},
+        "report.consumers": {"exceptions", "provider_tree", "report.trees", "report.wire"},
         "resource_tracker": {
             # the defaults of a tracker that is made without a configuration
             "config",
-            "consumers",
             "exceptions",
             "pci",
             "provider_config",
@@ -164,20 +195,57 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "records",
             "report",
         },
+        "resource_tracker.node": {
+            *("consumers", "exceptions", "pci", "provider_tree", "records", "report"),
+        },
+        "resource_tracker.allocations": {
+            *("consumers", "exceptions", "provider_tree", "records", "report"),
+            "resource_tracker.node",
+        },
+        "resource_tracker.provider_yaml": {
+            *("exceptions", "provider_config", "provider_tree", "report"),
+        },
+        "resource_tracker.reporting": {
+            *("consumers", "exceptions", "pci", "provider_config", "provider_tree", "records"),
+            *("report", "resource_tracker.allocations", "resource_tracker.node"),
+            "resource_tracker.provider_yaml",
+        },
+        "resource_tracker.claims": {
+            *("consumers", "exceptions", "pci", "provider_tree", "records", "report.wire"),
+            *("resource_tracker.allocations", "resource_tracker.node"),
+            "resource_tracker.reporting",
+        },
         "service": {"exceptions", "provider_tree", "records", "report", "resource_tracker"},
         # what programs count; they hand it to the parts that count
-        "metrics": {"exceptions", "report.failures"},
+        "metrics": {"exceptions", "report.wire.failures"},
         "maintenance": {
             "consumers",
             "exceptions",
-            "pci",
-            "provider_config",
             "provider_tree",
             "records",
             "report",
-            "resource_tracker",
             # what a driver may ask of a command
             "service.driver_callbacks",
+        },
+        # a room a command; no command knows another
+        "maintenance.adopt": {
+            *("exceptions", "maintenance.provider_details", "provider_tree", "report"),
+        },
+        "maintenance.audit": {
+            *("consumers", "exceptions", "maintenance.journal", "maintenance.provider_details"),
+            *("provider_tree", "records", "report"),
+        },
+        "maintenance.drain": {
+            *("maintenance.devices", "maintenance.fitting", "maintenance.provider_details"),
+            "report",
+        },
+        "maintenance.heal": {
+            *("consumers", "exceptions", "maintenance.flavor_request"),
+            *("maintenance.provider_details", "pci", "provider_tree", "records", "report"),
+        },
+        "maintenance.migrate": {
+            *("exceptions", "maintenance.provider_details", "provider_config", "provider_tree"),
+            *("records", "report", "resource_tracker"),
         },
         "cli": {
             "config",
@@ -194,15 +262,15 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             # answers of extensions as text
             "placement.reports",
             # drawings for files that a browser shows
-            "placement.page.drawing_file",
+            "placement.extensions.page.drawing_file",
             # a thread that serves pages of metrics on a port of this machine
-            "placement.monitoring.port",
+            "placement.extensions.monitoring.port",
             "metrics",
         },
         # commands of `openstack`, which ask any placement
         "osc": {
             *("maintenance", "provider_tree", "records"),
-            *("placement.domain", "placement.reports"),
+            *("placement.extensions.suspects.rules", "placement.reports"),
         },
         # it runs our programs, each a process of its own
         "demo": {"provider_tree"},
@@ -302,14 +370,33 @@ def imports(path: pathlib.Path) -> frozenset[str]:
     return frozenset(name for name in read(path).imported if name.split(".")[0] in OURS)
 
 
-def room_of(name: str) -> str:
-    """Return the room that a module, or a name in it, belongs to, with its package."""
-    return ".".join(name.split(".")[:2])
-
-
 FILES = {module_name(path): path for package in OURS for path in modules(package)}
 #: without the packages' own `__init__.py`, which import nothing
 IN_ROOMS = [path for name, path in FILES.items() if "." in name]
+FOLDERS = {name for name, path in FILES.items() if path.name == "__init__.py"}
+
+
+def room_of(name: str) -> str:
+    """Return the outermost room that a module, or a name in it, belongs to, with its package."""
+    return ".".join(name.split(".")[:2])
+
+
+def listed_room_of(name: str) -> str:
+    """Return the innermost room of MAY_IMPORT that a module belongs to, with its package."""
+    package, _, inner = name.partition(".")
+    while inner and inner not in MAY_IMPORT[package]:
+        inner = inner.rpartition(".")[0]
+    return f"{package}.{inner}" if inner else room_of(name)
+
+
+def folder_of(name: str) -> str:
+    """Return the innermost folder that a module is in; a module beside folders is one of its own.
+
+    So the top of a room may be imported by the rooms within it.
+    """
+    folder = name if name in FOLDERS else name.rpartition(".")[0]
+    within = any(other.startswith(f"{folder}.") for other in FOLDERS)
+    return name if within and name != folder else folder
 
 
 def module_of(name: str) -> str:
@@ -338,7 +425,7 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
 
 def upward(path: pathlib.Path) -> Iterator[str]:
     """Yield what a file imports that doesn't lie below its room."""
-    package, room = room_of(module_name(path)).split(".")
+    package, _, room = listed_room_of(module_name(path)).partition(".")
     if room not in MAY_IMPORT[package]:
         yield f"{shown(path)}: a new room: say what it may import"
         return
@@ -358,17 +445,19 @@ def test_a_room_imports_only_what_lies_below() -> None:
 def test_every_room_in_the_table_is_there() -> None:
     rooms = {f"{package}.{room}" for package in OURS for room in MAY_IMPORT[package]}
     found = {room_of(module_name(path)) for path in IN_ROOMS}
+    found |= {room for room in rooms if room in FILES}
     assert_none(
         f"{room} is {'not there' if room in rooms else 'new'}" for room in sorted(rooms ^ found)
     )
 
 
 def test_the_table_allows_no_more_than_is_needed() -> None:
-    wanted = {(room_of(module_name(p)), name) for p in IN_ROOMS for name in imports(p)}
+    wanted = {(listed_room_of(module_name(p)), name) for p in IN_ROOMS for name in imports(p)}
     assert_none(
         f"{package}.{room} may import {name}, and doesn't"
-        for package in ("compute", "virt")
-        for room, names in MAY_IMPORT[package].items()
+        for package, rooms in MAY_IMPORT.items()
+        for room, names in rooms.items()
+        if package != "placement" or "." in room
         for name in sorted(names)
         if not any(
             above == f"{package}.{room}"
@@ -390,10 +479,70 @@ def test_packages_import_only_the_packages_before_them() -> None:
 def test_there_is_no_circle_of_rooms() -> None:
     graph: dict[str, set[str]] = {}
     for name, imported in arrows().items():
-        room = room_of(name)
-        graph.setdefault(room, set()).update({room_of(one) for one in imported} - {room})
+        room = folder_of(name)
+        graph.setdefault(room, set()).update({folder_of(one) for one in imported} - {room})
     found = circle(graph)
     assert not found, " -> ".join(found)
+
+
+#: feature → the features that it may import: what they share isn't OpenStack Placement's
+BETWEEN_FEATURES = {
+    "allocations_query": {"provider_trees"},
+    "capacity": {"explain"},
+    "claims": {"explain"},
+    "evacuation": {"capacity", "claims", "explain"},
+    "monitoring": {"suspects"},
+}
+#: what connects the parts, and so knows the features
+ABOVE_FEATURES = {"app", "cli", "deploy", "extensions", "search_parts", "wsgi"}
+
+
+def feature_of(name: str) -> str | None:
+    """Return the feature that a module, or a name in it, belongs to; None: none."""
+    parts = name.split(".")
+    return parts[2] if parts[:2] == ["placement", "extensions"] and len(parts) > 2 else None
+
+
+def test_the_core_knows_no_feature() -> None:
+    assert_none(
+        f"{shown(path)} imports {name}"
+        for path in modules("placement")
+        if room_of(module_name(path)).partition(".")[2] not in ABOVE_FEATURES
+        for name in sorted(imports(path))
+        if feature_of(name) is not None
+    )
+
+
+def test_features_import_only_the_features_that_the_list_allows() -> None:
+    pairs = {
+        (feature, other): shown(path)
+        for path in modules("placement/extensions")
+        for name in imports(path)
+        if (feature := feature_of(module_name(path))) is not None
+        if (other := feature_of(name)) not in (None, feature)
+    }
+    allowed = {(feature, other) for feature, some in BETWEEN_FEATURES.items() for other in some}
+    assert_none(f"{pairs[pair]} imports {pair[1]}" for pair in sorted(pairs.keys() - allowed))
+    assert not allowed - pairs.keys(), "allowed, and not needed"
+
+
+#: how many files a room may have, without its `__init__.py`
+MOST_FILES = 20
+
+
+def test_rooms_are_small_enough_to_survey() -> None:
+    sizes = collections.Counter(
+        name.rpartition(".")[0] for name in FILES if name not in FOLDERS and "." in name
+    )
+    assert_none(f"{room} has {size} files" for room, size in sizes.items() if size > MOST_FILES)
+
+
+def test_every_room_says_what_it_is() -> None:
+    assert_none(
+        shown(FILES[name])
+        for name in sorted(FOLDERS)
+        if "." in name and not ast.get_docstring(ast.parse(FILES[name].read_text()))
+    )
 
 
 def test_there_is_no_circle_of_files() -> None:

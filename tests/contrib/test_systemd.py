@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from compute.cli import agent, audit
+from compute.cli import agent
+from compute.cli.commands import audit
 from tests.contrib.files import text_of
 from tests.contrib.users import PLACEMENT, as_user, folder_of, need_open_environment
 from tests.functional.placement.keystone_stub import Keystone, token

@@ -7,7 +7,7 @@ from placement.http.extensions import DESCRIPTIONS
 from placement.microversions import NEWEST, name
 from tests.conversations.conversation import Conversation
 from tests.document import of_version
-from tests.functional.placement.openapi.test_document import VERSIONS as EVERY
+from tests.functional.placement.extensions.openapi.test_document import VERSIONS as EVERY
 from tests.functional.placement.service import Service
 
 HOST = "placement.example"

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from placement.storage import schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 from tests import running_services
 from tests.databases.keeper import only_one
 from tests.databases.servers import MariaDB, PostgreSQL

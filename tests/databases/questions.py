@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
-from placement.storage.dialects import prepare, read_url
-from placement.storage.engine import DatabaseSettings
+from placement.storage.database.engine import DatabaseSettings
+from placement.storage.driver.dialects import prepare, read_url
 
 
 def kind_of(url: str) -> str:

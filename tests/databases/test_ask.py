@@ -9,10 +9,12 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 from placement.errors import DatabaseUnavailable, ProviderNotFound, ValueNotStorable
-from placement.storage import change_feed, providers, schema_upgrade
-from placement.storage.change_feed import Cursor
-from placement.storage.compiled import Compiled
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage import providers
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Cursor
+from placement.storage.schema import schema_upgrade
 
 ANSWER = Compiled(
     sa.select(sa.literal_column("40", sa.Integer) + sa.bindparam("more", type_=sa.Integer))

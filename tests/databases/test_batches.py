@@ -7,13 +7,13 @@ import pytest
 import sqlalchemy as sa
 
 from placement.errors import LostRace
-from placement.storage.compiled import Compiled
-from placement.storage.engine import Database, DatabaseSettings
-from placement.storage.postgresql_sessions import BATCHES, LIMITS_LOCKS, PREPARED
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.driver.postgresql_sessions import BATCHES, LIMITS_LOCKS, PREPARED
 from tests.databases.pooler import pooled
 
 psycopg = pytest.importorskip("psycopg", reason="needs openstack-berth[postgresql]")
-batches = pytest.importorskip("placement.storage.postgresql_batches")
+batches = pytest.importorskip("placement.storage.driver.postgresql_batches")
 
 THINGS = sa.Table("things", sa.MetaData(), sa.Column("n", sa.Integer, primary_key=True))
 INSERT = Compiled(sa.insert(THINGS))

@@ -10,9 +10,9 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from placement.errors import DatabaseUnavailable, LostRace, ValueNotStorable
-from placement.storage.compiled import Compiled
-from placement.storage.engine import Database, DatabaseSettings
-from placement.storage.list_parameters import among
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.driver.list_parameters import among
 
 MADE = datetime.datetime(2026, 2, 3, 4, 5, 6)
 THINGS = sa.Table(

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import engine
+from placement.storage.database import engine
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import connected
 from tests.functional.placement.service import Service

@@ -7,11 +7,13 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.storage import change_feed, readiness, schema_upgrade, tables
-from placement.storage.change_feed import Kind
-from placement.storage.dialects import DatabaseUnusable
-from placement.storage.engine import Database, DatabaseSettings
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage import tables
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.driver.dialects import DatabaseUnusable
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
+from placement.storage.schema import readiness, schema_upgrade
 
 FEED = tables.provider_changes
 NEW_COLUMNS = ("lane", "position", "before", "resource_provider_uuid")

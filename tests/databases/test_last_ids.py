@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import schema_upgrade
+from placement.storage.schema import schema_upgrade
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import connected
 from tests.functional.placement.service import Service

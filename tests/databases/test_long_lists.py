@@ -14,7 +14,7 @@ from placement.storage import (
     resource_classes,
     traits,
 )
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.providers import NewProvider
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import EMPTY, HOLDER, ROOT, fill, numbered

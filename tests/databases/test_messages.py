@@ -6,7 +6,7 @@ from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import HOLDER, NEW, ROOT, expect, fill, holding, stock
 
 pytest.importorskip("psycopg", reason="needs openstack-berth[postgresql]")
-batches = pytest.importorskip("placement.storage.postgresql_batches")
+batches = pytest.importorskip("placement.storage.driver.postgresql_batches")
 
 TRAITS = {"traits": ["HW_CPU_X86_AVX2"], "resource_provider_generation": 5}
 #: what is written, and in how many messages beside COMMIT: what is read, and what is stored

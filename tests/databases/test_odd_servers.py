@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import connected
-from tests.functional.placement.operations.claiming import ask, outcome
+from tests.functional.placement.extensions.claims.claiming import ask, outcome
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import ROOT, expect, holding, numbered, stock
 

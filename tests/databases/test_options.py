@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from placement import config
 from placement.app import open_database
 from placement.storage import resource_classes
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 
 ONE = sa.text("SELECT 1")
 

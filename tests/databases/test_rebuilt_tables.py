@@ -5,8 +5,8 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 from placement.storage.tables import change_lanes, traits
 
 REBUILD = {

@@ -8,8 +8,9 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import dialects, schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.driver import dialects
+from placement.storage.schema import schema_upgrade
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import connected
 

@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from placement.storage import engine
+from placement.storage.database import engine
 from tests.functional.placement.small_cloud import ROOT, expect, holding, numbered, stock
 
 PATH = f"/resource_providers/{ROOT}"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from placement.candidates import loading
-from placement.candidates.comparison import differences
-from placement.storage.engine import Database, DatabaseSettings
+from placement.candidates.live import loading
+from placement.candidates.live.comparison import differences
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests.functional.placement.small_cloud import HOLDER, ROOT, expect, holding, numbered, stock
 
 PATH = f"/resource_providers/{ROOT}"

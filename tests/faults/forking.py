@@ -39,7 +39,7 @@ MODULES = (
     "placement.cli.api_service",
     "placement.serving.gunicorn_master",
     "placement.serving.worker",
-    "placement.storage.schema_upgrade",
+    "placement.storage.schema.schema_upgrade",
 )
 OPTIONAL = ("psycopg", "pymysql", "MySQLdb", "osprofiler.web")
 #: option of prctl: the signal that a process gets when its parent ends

@@ -16,7 +16,9 @@ from tests.faults.running import eventually
 HEALTH = "/berth/v1/health"
 THREADS, MORE = 2, 6
 #: shorter than an operator would have it, in the processes of the service
-LIMITS = "from placement.monitoring import health\nhealth.FRESH, health.DOUBTFUL = 0.3, 1.5\n"
+LIMITS = (
+    "from placement.extensions.monitoring import health\nhealth.FRESH, health.DOUBTFUL = 0.3, 1.5\n"
+)
 
 
 @pytest.fixture

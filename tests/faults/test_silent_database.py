@@ -6,7 +6,7 @@ import contextlib
 import pytest
 from sqlalchemy import event
 
-from placement.storage import engine
+from placement.storage.database import engine
 from tests.databases.fixtures import CHOSEN
 from tests.databases.silence import between
 from tests.functional.placement.service import Service

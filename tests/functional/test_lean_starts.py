@@ -88,11 +88,11 @@ def test_an_idle_worker_has_no_code_of_searches_writes_and_metrics_in_memory(tmp
     rooms = ("placement.candidates.", "placement.operations.", "placement.schemas.")
     ours = {name for name in idle if name.startswith((*rooms, "placement.handlers."))}
     assert ours == {
-        "placement.candidates.load_causes",
-        "placement.candidates.other_writers",
-        "placement.candidates.others_in_feed",
+        "placement.candidates.live.load_causes",
+        "placement.candidates.live.foreign_writers",
+        "placement.candidates.live.others_in_feed",
         "placement.handlers.root",
-        "placement.operations.asked_lists",
+        "placement.operations.database_lists",
         "placement.operations.empty_searches",
         "placement.operations.project_usages",
     }
@@ -101,7 +101,7 @@ def test_an_idle_worker_has_no_code_of_searches_writes_and_metrics_in_memory(tmp
 def test_a_read_imports_no_search(tmp_path):
     read = imported(tmp_path, "/resource_providers", "/usages?project_id=p", code=ASKED + SHOWN)
     assert "placement.handlers.usages" in read
-    assert read & {"numpy", "placement.candidates.live_snapshot"} == set()
+    assert read & {"numpy", "placement.candidates.live.live_snapshot"} == set()
 
 
 FORKED = f"""{SERVED}
@@ -115,5 +115,5 @@ if child:
 
 def test_workers_that_are_forked_from_a_loaded_service_have_all_code_in_common(tmp_path):
     child = imported(tmp_path, code=f"import sys\n{FORKED}{SHOWN}")
-    needed = {"numpy", "placement.search_parts", "placement.handlers.claims"}
+    needed = {"numpy", "placement.search_parts", "placement.extensions.claims.handler"}
     assert child >= needed

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.storage import schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 from tests.databases.servers import ServerFailed
 from tests.galera.cluster import Cluster
 

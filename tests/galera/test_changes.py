@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from placement.storage import change_feed, feed_ends, feed_position
-from placement.storage.change_feed import Kind
-from tests.functional.placement.changes.watching import Watcher, Writer, everything
+from placement.storage.feed import change_feed, feed_ends, feed_position
+from placement.storage.feed.change_feed import Kind
+from tests.functional.placement.extensions.changes.watching import Watcher, Writer, everything
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
 

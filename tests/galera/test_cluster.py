@@ -9,7 +9,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests.functional.placement.crowd import FULL, claims
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service

@@ -9,9 +9,9 @@ from tests.installation.conftest import ROOT
 PACKAGES = ("placement/", "compute/", "virt/")
 #: files of packages that are not Python modules
 DATA = (
-    "placement/page/static/index.html",
-    "placement/page/static/drawings/",
-    "placement/storage/migrations/script.py.mako",
+    "placement/extensions/page/static/index.html",
+    "placement/extensions/page/static/drawings/",
+    "placement/storage/schema/migrations/script.py.mako",
     "virt/host/samples/",
 )
 

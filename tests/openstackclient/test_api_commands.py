@@ -7,7 +7,7 @@ import subprocess
 import requests
 
 from tests import api_pages, readme_commands
-from tests.functional.placement.openapi import scenario
+from tests.functional.placement.extensions.openapi import scenario
 from tests.functional.placement.serving.programs import ADMIN, needed
 from tests.patience import PATIENCE
 

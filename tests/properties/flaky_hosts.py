@@ -10,7 +10,7 @@ from compute import config, exceptions
 from compute.records.instance import Flavor
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from compute.resource_tracker import ResourceTracker
 from virt.fake import FakeDriver
 from virt.virtapi import NoopVirtAPI

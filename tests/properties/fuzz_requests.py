@@ -5,9 +5,8 @@ from urllib.parse import quote
 
 import hypothesis.strategies as st
 
+from placement.app import api
 from placement.microversions import HISTORY, pick
-from placement.schemas.requests import BODIES, QUERIES
-from placement.schemas.responses import RESPONSES
 from tests.properties.fuzz_json import (
     AGGREGATE,
     CLASSES,
@@ -23,6 +22,11 @@ from tests.properties.fuzz_json import (
     written,
 )
 from tests.properties.fuzz_service import Request
+
+API = api()
+RESPONSES = API.responses
+BODIES = API.bodies
+QUERIES = API.queries
 
 ENDPOINTS = [(path, method) for path, methods in RESPONSES.items() for method in methods]
 VERSIONS = list(HISTORY)

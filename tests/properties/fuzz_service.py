@@ -5,9 +5,9 @@ import dataclasses
 import io
 import sqlite3
 
-from placement.storage import change_feed
-from placement.storage.change_feed import NO_PROVIDER, Kind
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import NO_PROVIDER, Kind
 from placement.storage.tables import REFERENCE_TABLES
 from tests import leftovers
 from tests.functional.placement import small_cloud

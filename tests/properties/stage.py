@@ -5,9 +5,10 @@ import uuid
 
 import sqlalchemy as sa
 
-from placement.storage import change_feed, tables
-from placement.storage.change_feed import Kind
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage import tables
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 from tests import leftovers
 from tests.functional.placement.service import Service
 from tests.properties.worlds import AGGREGATES, TRAITS, UNKNOWN_AGGREGATE

@@ -6,11 +6,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, event, given, note, settings
 
-from placement.candidates import loading
-from placement.candidates.capacity import Capacity
-from placement.candidates.explanation import explain
+from placement.candidates.live import loading
 from placement.candidates.search import search
 from placement.errors import BadRequest
+from placement.extensions.capacity.count import Capacity
+from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 from tests.extent import examples
 from tests.properties.stage import Stage

@@ -7,10 +7,10 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates import loading
-from placement.candidates.comparison import differences
+from placement.candidates.live import loading
+from placement.candidates.live.comparison import differences
 from placement.storage import tables
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests.extent import examples
 from tests.functional.placement.candidates.snapshot.comparing import picture
 from tests.functional.placement.candidates.snapshot.test_audit import CLOUD

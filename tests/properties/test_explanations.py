@@ -7,11 +7,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from placement.candidates import loading
-from placement.candidates.explanation import explain
+from placement.candidates.live import loading
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import search
 from placement.errors import BadRequest
+from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 from tests.extent import examples
 from tests.properties.stage import AGGREGATE_UUIDS, Stage

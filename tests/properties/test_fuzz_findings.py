@@ -7,10 +7,13 @@ import uuid
 import os_traits
 import pytest
 
-from placement.schemas.requests import BODIES
+from placement.app import api
 from tests.functional.placement import small_cloud
 from tests.properties.fuzz_requests import GOOD_HEADERS
 from tests.properties.fuzz_service import FuzzedService, Request
+
+API = api()
+BODIES = API.bodies
 
 HEADERS = GOOD_HEADERS | {"openstack-api-version": "placement 1.39"}
 #: bytes for which anything quadratic takes minutes

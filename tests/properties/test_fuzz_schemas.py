@@ -6,12 +6,15 @@ import pytest
 from hypothesis import given
 from jsonschema.exceptions import best_match
 
+from placement.app import api
 from placement.errors import MalformedJSON
 from placement.http.json_body import loads
-from placement.schemas.requests import BODIES
 from placement.schemas.schema_messages import LENIENT_FORMATS, STRICT_FORMATS
 from tests.properties.fuzz_json import fitting, spoiled, written
 from tests.properties.test_fuzz import FUZZING
+
+API = api()
+BODIES = API.bodies
 
 NEWLINE_AT_END = '\\n"'
 SCHEMAS = {

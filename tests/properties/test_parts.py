@@ -6,7 +6,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from placement.candidates import narrowing, trees
+from placement.candidates import subset_choice as narrowing
+from placement.candidates.trees import tree_problems as trees
 from tests.extent import examples
 from tests.properties.stage import Stage
 from tests.properties.twin import World

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates.other_writers import NEVER, OtherWriters
-from placement.candidates.others_in_feed import OthersInFeed
+from placement.candidates.live.foreign_writers import NEVER, OtherWriters
+from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.operations import project_usages
 from placement.operations.project_usages import ProjectUsages
 from placement.storage import usages
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests import leftovers
 from tests.extent import examples
 from tests.functional.placement.service import Service

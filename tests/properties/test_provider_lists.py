@@ -7,13 +7,13 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.other_writers import NEVER, OtherWriters
-from placement.candidates.others_in_feed import OthersInFeed
-from placement.operations.asked_lists import AskedLists
+from placement.candidates.live.foreign_writers import NEVER, OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.operations.database_lists import AskedLists
 from placement.operations.provider_lists import ProviderLists
 from placement.storage import tables
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests import leftovers
 from tests.extent import examples
 from tests.functional.placement.operations.listing import assert_same, filters

@@ -53,17 +53,17 @@ CHANGES = [
         "        ADMIN_OR_SERVICE,",
     ),
     (
-        "placement/candidates/same_subtree.py",
+        "placement/candidates/trees/same_subtree.py",
         "        if len(apart) < 2:",
         "        if len(apart) < 3:",
     ),
     (
-        "placement/candidates/explanation_text.py",
+        "placement/extensions/explain/explanation_text.py",
         "    if not total:",
         "    if total:",
     ),
     (
-        "placement/storage/change_feed.py",
+        "placement/storage/feed/change_feed.py",
         "    old = sa.select(ids).where(ids < oldest_kept, ids > 0).order_by(ids).limit(most)",
         "    old = sa.select(ids).where(ids > oldest_kept, ids > 0).order_by(ids).limit(most)",
     ),
@@ -73,7 +73,7 @@ CHANGES = [
         "        .where(consumers.c.id.is_not(None))",
     ),
     (
-        "placement/monitoring/health.py",
+        "placement/extensions/monitoring/health.py",
         "        status = WARN if silence <= DOUBTFUL else FAIL",
         "        status = FAIL if silence <= DOUBTFUL else WARN",
     ),
@@ -88,12 +88,12 @@ CHANGES = [
         "        if not self._forest.find(uuid):",
     ),
     (
-        "compute/report/tree_write.py",
+        "compute/report/trees/tree_write.py",
         "    if len(roots) != 1:",
         "    if len(roots) == 1:",
     ),
     (
-        "compute/resource_tracker/root_inventory.py",
+        "compute/resource_tracker/node/root_inventory.py",
         "    inventory = {name: sized(total) for name, total in totals.items() if total > 0}",
         "    inventory = {name: sized(total) for name, total in totals.items() if total >= 0}",
     ),
@@ -103,7 +103,7 @@ CHANGES = [
         "    if evidence.consumer_type in OUR_TYPES:",
     ),
     (
-        "compute/maintenance/doubling.py",
+        "compute/maintenance/heal/doubling.py",
         "        if sum(held.values()) > asked:",
         "        if sum(held.values()) >= asked:",
     ),

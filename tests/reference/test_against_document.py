@@ -2,11 +2,11 @@
 
 import pytest
 
+from placement.app import api
+from placement.extensions.openapi.document import document
 from placement.microversions import name
-from placement.openapi.document import document
-from placement.routes import routes
 from tests.conversations.conversation import Conversation
-from tests.functional.placement.openapi.test_document import VERSIONS
+from tests.functional.placement.extensions.openapi.test_document import VERSIONS
 from tests.gabbi import services
 from tests.reference.environment import reference_python
 
@@ -22,6 +22,6 @@ def reference(tmp_path_factory):
 
 @pytest.mark.parametrize("version", VERSIONS, ids=name)
 def test_nothing_that_the_reference_answers_contradicts_it(reference, version):
-    conversation = Conversation(document(routes(extensions=False), version), version, reference)
+    conversation = Conversation(document(api(extensions=False), version), version, reference)
 
     assert not conversation.found, "\n".join(conversation.found)

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests import leftovers
 
 HERE = "tests/unit/test_leftovers.py:"

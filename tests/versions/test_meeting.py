@@ -12,12 +12,12 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage import tables
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests.concurrency import growing
 from tests.concurrency.growing import OURS, PLENTY, THEIRS, Claiming, Restocking, Searching
 from tests.faults import forking
 from tests.faults.running import PATIENCE_AT_START, ROOT, eventually, running
-from tests.functional.placement.changes.lanes import change_in_new_lanes, number_of_lanes
+from tests.functional.placement.extensions.changes.lanes import change_in_new_lanes, number_of_lanes
 from tests.versions.earlier import manage, release_before
 
 pytestmark = pytest.mark.spread_over_databases

@@ -1,0 +1,1 @@
+"""The driver of the machine that it runs on, without a hypervisor."""

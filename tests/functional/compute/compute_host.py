@@ -6,7 +6,7 @@ from compute.exceptions import ReshapeNeeded
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from compute.service.manager import ComputeManager
 from compute.service.runner import ServiceRunner
 from compute.service.virtapi import ComputeVirtAPI

@@ -7,7 +7,7 @@ import pytest
 
 from compute import config
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.forked import forking
 from tests.functional.compute.outsider import Outsider

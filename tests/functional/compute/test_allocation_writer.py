@@ -10,7 +10,7 @@ from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
 from compute.records.instance import Flavor, Instance
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from virt.fake import MediumFakeDriver
 
 FLAVOR = Flavor(vcpus=2, memory_mb=1024, root_gb=10)
@@ -134,7 +134,7 @@ class TestADeletedAllocation:
         later = time.monotonic() + 2
         # somebody sets the machine's clock back meanwhile
         clock = SimpleNamespace(monotonic=lambda: later, time=lambda: time.time() - 3600)
-        monkeypatch.setattr("compute.resource_tracker.allocation_audit.time", clock)
+        monkeypatch.setattr("compute.resource_tracker.allocations.allocation_audit.time", clock)
         host.update()
         assert outsider.allocations(instance.uuid) == {host.uuid: WHOLE}
 

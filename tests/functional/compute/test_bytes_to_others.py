@@ -13,10 +13,10 @@ import pytest
 
 from compute import config
 from compute.exceptions import ReshapeNeeded
-from compute.maintenance.audit import Auditor
+from compute.maintenance.audit.audit import Auditor
 from compute.maintenance.provider_details import find_roots, read_tree
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
 from tests.functional.conftest import own_service

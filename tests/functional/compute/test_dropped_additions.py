@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from compute.report.context import admin_context
-from compute.resource_tracker.applied_configs import FOLDER, VERSION
+from compute.report.wire.context import admin_context
+from compute.resource_tracker.provider_yaml.applied_configs import FOLDER, VERSION
 from tests.functional.compute.compute_host import FreshPairDriver, nodes_uuid, writes_of_an_update
 from virt.fake import MediumFakeDriver
 
@@ -408,7 +408,7 @@ class TestMemory:
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr("compute.resource_tracker.applied_configs.os.fsync", full)
+            patched.setattr("compute.resource_tracker.provider_yaml.applied_configs.os.fsync", full)
             host.start()
             assert outsider.traits(host.uuid) >= {TRAIT, "CUSTOM_NEW"}
             assert outsider.totals(host.uuid)[CLASS] == 10

@@ -11,7 +11,7 @@ import pytest
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from virt.fake import FakeSharedStorageDriver
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"

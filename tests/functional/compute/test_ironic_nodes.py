@@ -9,7 +9,7 @@ import yaml
 
 from compute import exceptions
 from compute.records.instance import Flavor, Instance
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from compute.service.manager import DriverInitFailed
 from virt.ironic import IronicDriver
 

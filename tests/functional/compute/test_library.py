@@ -13,8 +13,8 @@ from compute import exceptions
 from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.instance import Flavor
 from compute.records.node_identity import NodeIdentity
-from compute.report.context import admin_context
-from compute.report.resource_request import RequestGroup, ResourceRequest
+from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.report.wire.context import admin_context
 from compute.resource_tracker import ResourceTracker
 from tests.page_code import files_of, text_of
 

@@ -8,7 +8,7 @@ from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
 from compute.records.instance import Flavor, Instance
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from tests.patience import PATIENCE
 from virt.fake import FakeMultiNodeDriver
 

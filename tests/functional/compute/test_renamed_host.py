@@ -7,12 +7,12 @@ import socket
 import pytest
 
 from compute import config
-from compute.cli.adopt_provider import _parser as parser_of_command
-from compute.maintenance.adoption import Adoption
-from compute.maintenance.adoption_reads import Identity
+from compute.cli.commands.adopt_provider import _parser as parser_of_command
+from compute.maintenance.adopt.adoption import Adoption
+from compute.maintenance.adopt.adoption_reads import Identity
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
-from compute.report.failures import why
+from compute.report.wire.context import admin_context
+from compute.report.wire.failures import why
 from tests.functional.compute.compute_host import ComputeHost
 
 WAYS = pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from compute import exceptions
-from compute.report.resource_request import RequestGroup, ResourceRequest
+from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 WHO = ("project", "user")

@@ -6,7 +6,7 @@ import pytest
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
-from compute.report import providers
+from compute.report.trees.trees import providers
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -152,7 +152,7 @@ def clock(monkeypatch):
         def time():
             return time.time() - 86_400
 
-    monkeypatch.setattr("compute.report.cache.time", Later)
+    monkeypatch.setattr("compute.report.trees.cache.time", Later)
     return lambda seconds: passed.__setitem__(0, seconds)
 
 

@@ -9,7 +9,7 @@ from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
-from compute.report.steps import Step
+from compute.report.trees.steps import Step
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from compute import config
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost, NestingDriver
 from virt.fake import FakeSharedStorageDriver, MediumFakeDriver
 

@@ -4,7 +4,7 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from tests.functional.compute.compute_host import NestingDriver
 from tests.functional.compute.flat_host import (
     BOTH_WAYS,

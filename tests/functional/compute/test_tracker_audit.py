@@ -7,8 +7,8 @@ import pytest
 
 from compute.records.instance import SHELVED_OFFLOADED, Instance
 from compute.records.migration import ERROR, Migration
-from compute.report import consumer as consumers
-from compute.resource_tracker import consumer_audit
+from compute.report.consumers import consumer as consumers
+from compute.resource_tracker.allocations import consumer_audit
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 CPU = {"VCPU": 1, "MEMORY_MB": 512}

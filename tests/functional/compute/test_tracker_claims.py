@@ -4,7 +4,7 @@ import pytest
 
 from compute import exceptions
 from compute.records.instance import Flavor, Instance
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from virt.fake import (
     MediumFakeDriverWithNestedCustomResources,
 )

@@ -10,7 +10,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from compute import exceptions
 from compute.records.instance import Flavor, Instance
 from compute.records.migration import Migration
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from tests.functional.compute.compute_host import NestingDriver
 from virt.fake import MediumFakeDriver
 

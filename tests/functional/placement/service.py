@@ -8,8 +8,8 @@ from sqlalchemy.pool import NullPool
 from werkzeug.test import Client, EnvironBuilder
 
 from placement import app, config
-from placement.storage.dialects import prepare, read_url
-from placement.storage.engine import DatabaseSettings
+from placement.storage.database.engine import DatabaseSettings
+from placement.storage.driver.dialects import prepare, read_url
 from tests.service_settings import UNTIMED
 
 
@@ -20,9 +20,10 @@ class Service:
     return the response. It is closed with the test or fixture that makes it (`running_services`).
 
     :param counting: where it counts what it does; by default, it doesn't
+    :param features: what it offers beyond OpenStack Placement
     """
 
-    def __init__(self, url, counting=None, **options):
+    def __init__(self, url, counting=None, features=app.EXTENSIONS, **options):
         self.url = url
         overrides = {
             ("placement_database", "connection"): url,
@@ -32,7 +33,7 @@ class Service:
         } | UNTIMED
         overrides |= {tuple(name.split("__")): value for name, value in options.items()}
         conf = config.load(files=[], environ=False, overrides=overrides)
-        running = app.start(conf, counting=counting)
+        running = app.start(conf, counting=counting, features=features)
         self.running = running
         self.app, self.database = running.application, running.database
         self.client = Client(self.app)

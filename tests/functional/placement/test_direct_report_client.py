@@ -7,7 +7,7 @@ import pytest
 
 from compute import config as compute_config
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from placement import config
 from placement.direct import PlacementDirect
 from tests.service_settings import UNTIMED

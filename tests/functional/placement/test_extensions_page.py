@@ -9,7 +9,9 @@ import sys
 import pytest
 import requests
 
-from placement.policies import changes, claims, provider_trees
+from placement.extensions.changes import policy as changes
+from placement.extensions.claims import policy as claims
+from placement.extensions.provider_trees import policy as provider_trees
 from tests import readme_commands
 from tests.functional.placement.serving.programs import ADMIN, needed, wait_until
 from tests.page_code import files_of, text_of

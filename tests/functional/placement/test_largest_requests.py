@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from placement import routes
-from placement.app import metrics_layout
+from placement.app import api, metrics_layout
+from placement.extensions.monitoring.counting import Counting
 from placement.metrics.slots import Slots
-from placement.monitoring.counting import Counting
 from tests.functional.placement.largest_requests import steps
 
 DOCUMENT = Path(__file__).parents[3] / "doc/openapi/placement.json"
@@ -55,5 +54,5 @@ def test_each_endpoint_answers_its_largest_request(limited):
             answered.add((method, route))
         assert limited.get("/resource_classes/VCPU").status_code == 200
 
-    offered = routes.routes(extensions=True, with_metrics=True)
+    offered = api(with_metrics=True).routes
     assert answered == {(one.method, path) for path, several in offered.items() for one in several}

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement.operations.asked_lists import AskedLists
+from placement.operations.database_lists import AskedLists
 from placement.searching import Searching
 from tests.functional.placement.service import Service
 from tests.functional.placement.serving.conftest import ROOT, configuration

@@ -4,13 +4,11 @@ import inspect
 
 import pytest
 
-from placement.routes import EXTENSIONS, METRICS, ROUTES, Endpoint
+from placement.app import api
+from placement.routes import ROUTES, Endpoint
 
 ENDPOINTS = [
-    endpoint
-    for table in (ROUTES, EXTENSIONS, METRICS)
-    for endpoints in table.values()
-    for endpoint in endpoints
+    endpoint for endpoints in api(with_metrics=True).routes.values() for endpoint in endpoints
 ]
 
 
@@ -19,7 +17,9 @@ def test_an_endpoint_names_its_handler(endpoint: Endpoint) -> None:
     handler = endpoint.handler
     module = inspect.getmodule(handler)
     assert module is not None
-    assert f"{module.__name__}.{handler.__name__}" == f"placement.handlers.{endpoint.function}"
+    home = endpoint.home or f"placement.handlers.{endpoint.function.rpartition('.')[0]}"
+    name = endpoint.function.rpartition(".")[2]
+    assert f"{module.__name__}.{handler.__name__}" == f"{home}.{name}"
 
 
 def test_a_handler_is_looked_up_once() -> None:

@@ -18,8 +18,8 @@ FILES = {
     LANES: "",
     "placement/storage/tables.py": "",
     "placement/storage/rows.py": "from placement.storage import tables",
-    "placement/page/static/page.js": "",
-    "placement/page/serving.py": "",
+    "placement/extensions/page/static/page.js": "",
+    "placement/extensions/page/serving.py": "",
     "tests/page.py": 'PAGE = "decisions.rst"',
     "tests/gabbi/gabbits/root.yaml": "",
     "tests/unit/placement/storage/test_lanes.py": "",
@@ -38,7 +38,7 @@ RECORD = Record(
     {
         LANES: {"first": 0b0011, "second": 0b1110, "Lane.join": 0b1000},
         "placement/storage/rows.py": {"all_rows": 0b0010},
-        "placement/page/serving.py": {"served": 0b0100},
+        "placement/extensions/page/serving.py": {"served": 0b0100},
     },
 )
 
@@ -141,7 +141,7 @@ def test_a_page_has_the_tests_that_read_it(choose):
 
 
 def test_a_file_that_is_no_python_has_the_tests_of_the_code_beside_it(choose):
-    assert choose("placement/page/static/page.js").run.keys() == {FILE}
+    assert choose("placement/extensions/page/static/page.js").run.keys() == {FILE}
 
 
 def test_without_a_record_quick_says_so(tree):

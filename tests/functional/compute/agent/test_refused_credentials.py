@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from compute.cli import berth_compute, nova_manage
-from compute.report.failures import UNREACHABLE
+from compute.report.wire.failures import UNREACHABLE
 from tests.functional.compute.agent.process import Service
 from tests.functional.compute.forked import Forked
 from tests.functional.placement.http.test_keystone import file_of

@@ -4,11 +4,11 @@ import contextlib
 
 import pytest
 
-from compute.maintenance.adoption import Adoption
-from compute.maintenance.adoption_reads import Identity
+from compute.maintenance.adopt.adoption import Adoption
+from compute.maintenance.adopt.adoption_reads import Identity
 from compute.report import SchedulerReportClient
-from compute.report.context import admin_context
-from compute.report.transport import Transport
+from compute.report.wire.context import admin_context
+from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 
 pytestmark = pytest.mark.spread_over_databases

@@ -11,9 +11,9 @@ import pytest
 from compute.exceptions import ResourceProviderUpdateConflict
 from compute.records.instance import Flavor, Instance
 from compute.records.service import Service
-from compute.report.extensions import Extensions
-from compute.report.steps import RereadInventory
-from compute.report.transport import Transport
+from compute.report.trees.steps import RereadInventory
+from compute.report.wire.extensions import Extensions
+from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.drivers import (
     DEVICES,
     DeviceHost,

@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from compute.cli import audit as audit_command
-from compute.maintenance import deletion
-from compute.maintenance.deletion import Deletion
+from compute.cli.commands import audit as audit_command
+from compute.maintenance.audit import deletion
+from compute.maintenance.audit.deletion import Deletion
 from compute.maintenance.journal import entries
 from compute.records.instance import BUILDING, SHELVED_OFFLOADED
 from tests.databases.fresh import SQLiteFiles

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from compute.cli import audit as audit_command
+from compute.cli.commands import audit as audit_command
 from compute.maintenance.journal import Journal
 from compute.records.instance import BUILDING, Instance
 from compute.records.migration import CONFIRMED, ERROR, REVERTED, Migration

@@ -2,10 +2,10 @@
 
 import pytest
 
-from compute.cli import audit as audit_command
-from compute.cli import audit_rounds
-from compute.maintenance import suspects
-from compute.maintenance.grace import Grace
+from compute.cli.commands import audit as audit_command
+from compute.cli.commands import audit_rounds
+from compute.maintenance.audit import suspects
+from compute.maintenance.audit.grace import Grace
 from compute.records.instance import Instance
 from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import FLAVOR, HOST

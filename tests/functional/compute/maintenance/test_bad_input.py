@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from compute.cli.nova_manage import main
-from placement.storage import schema_upgrade
+from placement.storage.schema import schema_upgrade
 from tests.functional.compute.forked import Forked
 from tests.functional.compute.maintenance.drivers import INTERRUPTS, NODES
 from tests.functional.compute.maintenance.site import DRIVERS, HOST

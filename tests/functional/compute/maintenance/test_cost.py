@@ -3,9 +3,9 @@
 import pytest
 
 from compute import config
-from compute.maintenance.migration import Migrator
-from compute.maintenance.rehearsal import WriteRefused, rehearsing_client
-from compute.maintenance.stand_in import StandIn
+from compute.maintenance.migrate.migration import Migrator
+from compute.maintenance.migrate.offline_tracker import StandIn
+from compute.maintenance.migrate.rehearsal import WriteRefused, rehearsing_client
 from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient

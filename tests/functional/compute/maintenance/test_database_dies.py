@@ -4,11 +4,11 @@ import contextlib
 
 import pytest
 
-from compute.cli import audit as audit_command
-from compute.maintenance import deletion
-from compute.maintenance.heal import Healer
+from compute.cli.commands import audit as audit_command
+from compute.maintenance.audit import deletion
+from compute.maintenance.heal.heal import Healer
 from compute.records.instance import Flavor, Instance
-from compute.report.extensions import Extensions
+from compute.report.wire.extensions import Extensions
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
 from tests.functional.compute.maintenance.drivers import NODES, CellNodes

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from compute.report.transport import Transport
+from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import HOST
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from compute.cli import placement_access
-from compute.report.transport import Transport
+from compute.cli.access import placement_access
+from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 
 pytestmark = pytest.mark.spread_over_databases

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compute.cli import drawn_file
+from compute.cli.output import drawn_file
 from compute.records.instance import Instance
 from tests.browsing import expect
 from tests.functional.compute.maintenance.drivers import MDEVS, FlatVGPUHost

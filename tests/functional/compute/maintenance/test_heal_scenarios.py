@@ -4,10 +4,10 @@ from uuid import uuid4
 
 import pytest
 
-from compute.maintenance.heal import Healer
+from compute.maintenance.heal.heal import Healer
 from compute.records.aggregate import HostMapping
 from compute.records.instance import SHELVED_OFFLOADED, Flavor
-from compute.report.allocations import ConsumerAllocations
+from compute.report.consumers.allocations import ConsumerAllocations
 from tests.functional.compute.maintenance.site import HOST
 from virt.fake import MediumFakeDriver
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from compute.cli import audit as audit_command
-from compute.maintenance import deletion
+from compute.cli.commands import audit as audit_command
+from compute.maintenance.audit import deletion
 from compute.maintenance.journal import entries
 from compute.records.instance import Flavor, Instance
 from tests.functional.compute.maintenance.http_service import REPOSITORY

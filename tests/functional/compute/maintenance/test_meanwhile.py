@@ -7,9 +7,9 @@ import pytest
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
-from compute.report.associations import Associations
-from compute.report.transport import Transport
-from compute.report.whole_trees import HOLDERS
+from compute.report.trees.associations import Associations
+from compute.report.trees.whole_trees import HOLDERS
+from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.drivers import CONTESTS
 from tests.functional.compute.maintenance.site import DRIVERS
 from virt.fake.driver import node_uuid

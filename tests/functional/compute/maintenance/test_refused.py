@@ -13,7 +13,7 @@ from compute.records.aggregate import Aggregate, HostMapping
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Flavor, Instance
 from compute.report import SchedulerReportClient
-from compute.report.properties import Properties
+from compute.report.trees.properties import Properties
 from tests.databases.fixtures import CHOSEN
 from tests.functional.compute.maintenance.drivers import NODES
 from tests.functional.compute.maintenance.http_service import described, serving

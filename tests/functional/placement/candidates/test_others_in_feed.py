@@ -3,10 +3,11 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.other_writers import ALWAYS, AUTO, NEVER, WATCHED, OtherWriters
-from placement.candidates.others_in_feed import OthersInFeed
-from placement.storage import change_feed, tables
-from placement.storage.change_feed import Kind
+from placement.candidates.live.foreign_writers import ALWAYS, AUTO, NEVER, WATCHED, OtherWriters
+from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.storage import tables
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 from tests.functional.placement.service import statements
 
 

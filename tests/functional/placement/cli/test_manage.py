@@ -8,7 +8,7 @@ import pytest
 
 from placement.cli import manage
 from placement.cli.version import VERSION
-from placement.storage import schema_upgrade
+from placement.storage.schema import schema_upgrade
 from placement.storage.tables import REFERENCE_HEAD
 
 SECRET = "s3cr3t"

@@ -9,8 +9,8 @@ from placement import installation
 from placement.cli import status
 from placement.cli.schema_fitness import EARLIEST
 from placement.cli.version import VERSION
-from placement.storage import schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 from tests.versions.earlier import release_before
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.functional.placement.operations.claiming import ask
+from tests.functional.placement.extensions.claims.claiming import ask
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, holding, numbered, stock
 

@@ -20,8 +20,8 @@ from sqlalchemy.exc import (
     StatementError,
 )
 
-from placement.storage import engine
-from placement.storage.engine import Database
+from placement.storage.database import engine
+from placement.storage.database.engine import Database
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
 

@@ -7,12 +7,13 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.other_writers import ALWAYS, AUTO, NEVER, WATCHED, OtherWriters
-from placement.candidates.others_in_feed import OthersInFeed
+from placement.candidates.live.foreign_writers import ALWAYS, AUTO, NEVER, WATCHED, OtherWriters
+from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.cli import online_migrations
 from placement.operations import project_usages
 from placement.operations.project_usages import ProjectUsages
-from placement.storage import change_feed, tables, usages
+from placement.storage import tables, usages
+from placement.storage.feed import change_feed
 from tests.databases.connections import connections
 from tests.functional.placement import small_cloud
 from tests.functional.placement.operations.test_statement_counts import provider

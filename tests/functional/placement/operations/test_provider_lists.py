@@ -3,15 +3,16 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates import provider_listings
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.other_writers import AUTO, OtherWriters
-from placement.candidates.others_in_feed import OthersInFeed
+from placement.candidates.cloud import provider_listings
+from placement.candidates.live.foreign_writers import AUTO, OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.domain.provider_filter import ProviderFilter
 from placement.operations import provider_lists
-from placement.operations.asked_lists import WITHOUT_SNAPSHOT, AskedLists
+from placement.operations.database_lists import WITHOUT_SNAPSHOT, AskedLists
 from placement.operations.provider_lists import ProviderLists
-from placement.storage import change_feed, provider_search, tables
+from placement.storage import provider_search, tables
+from placement.storage.feed import change_feed
 from tests.databases.connections import connections
 from tests.functional.placement.candidates.snapshot.comparing import HOST
 from tests.functional.placement.candidates.snapshot.writes import WRITES, inventories

@@ -8,12 +8,15 @@ import json
 
 import pytest
 
+from placement.app import api
+from placement.extensions.openapi import examples
 from placement.http.content_headers import JSON
 from placement.microversions import NEWEST
-from placement.openapi import examples
-from placement.schemas.responses import RESPONSES
 from placement.schemas.success_headers import success_headers
 from tests.responses import Exchange, complaints
+
+API = api()
+RESPONSES = API.responses
 
 #: a right value of each header that an answer may have
 VALUES = {

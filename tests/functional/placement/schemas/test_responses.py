@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement.app import api
 from placement.errors import PlacementError, kinds_of
-from placement.routes import EXTENSIONS, ROUTES
 from placement.schemas.answer_shapes import NOT_GIVEN
-from placement.schemas.responses import RESPONSES
 from tests import responses_hook
 from tests.functional.placement.service import Service
 from tests.responses import Exchange, complaints
 from tests.responses_hook import Judged
+
+API = api()
+RESPONSES = API.responses
 
 #: without the files about a service that offers no extensions
 GABBITS = sorted(
@@ -38,7 +40,7 @@ HEADERS = {
 def test_every_method_of_every_route_has_schemas_of_its_responses():
     routes = {
         path.replace("<", "{").replace(">", "}"): tuple(dict.fromkeys(e.method for e in endpoints))
-        for path, endpoints in (ROUTES | EXTENSIONS).items()
+        for path, endpoints in API.routes.items()
     }
     assert {path: tuple(methods) for path, methods in RESPONSES.items()} == routes
 
@@ -51,7 +53,7 @@ def test_every_endpoint_succeeds_from_its_first_version_on():
     }
     since = {
         (path.replace("<", "{").replace(">", "}"), endpoint.method): endpoint.since
-        for path, endpoints in (ROUTES | EXTENSIONS).items()
+        for path, endpoints in API.routes.items()
         for endpoint in reversed(endpoints)
     }
     assert described == since

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from placement import config
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 from tests.functional.placement.serving.page import PAGE, file_shown
 
 CONFIGURATION = "/etc/placement/placement.conf"

@@ -114,7 +114,7 @@ def test_without_a_log_file_messages_are_on_standard_error(refused):
     once = {f"OS_PLACEMENT_DATABASE__{name}": "1" for name in ("MAX_RETRIES", "RETRY_INTERVAL")}
     away = {"OS_PLACEMENT_DATABASE__CONNECTION": "postgresql://a@127.0.0.1:1/x"}
     lines = refused("--port", str(free_port()), **once, **away)
-    assert any("WARNING placement.storage.engine" in line for line in lines)
+    assert any("WARNING placement.storage.database.engine" in line for line in lines)
 
 
 @pytest.mark.parametrize(

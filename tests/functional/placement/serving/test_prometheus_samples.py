@@ -10,12 +10,12 @@ import pytest
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
-from compute.cli.audit_rounds import KINDS
+from compute.cli.commands.audit_rounds import KINDS
 from compute.metrics.agent import AgentMetrics
 from compute.metrics.audit import AuditMetrics
 from placement.app import metrics_layout
-from placement.monitoring import port
-from placement.monitoring.provider_query import FAMILIES
+from placement.extensions.monitoring import port
+from placement.extensions.monitoring.provider_query import FAMILIES
 from tests.functional.placement.serving.conftest import ROOT, starting
 from tests.functional.placement.serving.programs import free_port, needed, wait_until
 from tests.functional.placement.serving.prometheus import watching

@@ -9,8 +9,8 @@ from werkzeug.test import Client
 
 from placement import config
 from placement.app import create_app
-from placement.storage import schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement latest"}
 

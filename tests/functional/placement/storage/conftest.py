@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.storage import schema_upgrade
+from placement.storage.schema import schema_upgrade
 from tests.databases.connections import connections
 
 

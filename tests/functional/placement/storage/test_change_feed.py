@@ -5,7 +5,7 @@ See architecture.rst D4.
 
 import pytest
 
-from placement.storage.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, Kind
 from tests.functional.placement.small_cloud import (
     CHILD,
     EMPTY,

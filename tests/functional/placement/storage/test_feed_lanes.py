@@ -4,8 +4,8 @@ import multiprocessing
 
 import sqlalchemy as sa
 
-from placement.storage import change_feed
-from placement.storage.change_feed import Kind
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 from placement.storage.tables import change_lanes, provider_changes
 from tests.databases.connections import connections
 

@@ -1,7 +1,7 @@
 """A full disk is reported, and leaves no partial write.
 
 On SQLite only: servers have their own disks. Their errors are in
-`tests/unit/placement/storage/test_outages.py`.
+`tests/unit/placement/storage/driver/test_outages.py`.
 """
 
 import contextlib

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from placement.storage import engine
+from placement.storage.database import engine
 from tests.functional.placement.http.test_trouble import LAST_STATEMENT, trouble
 from tests.functional.placement.small_cloud import NEW, ROOT, holding
 

@@ -11,9 +11,9 @@ from werkzeug.test import Client
 
 from placement import app, config
 from placement.errors import PlacementError
-from placement.storage.dialects import DatabaseUnusable, prepare, read_url
-from placement.storage.engine import Database, DatabaseSettings
-from placement.storage.schema_upgrade import SchemaDiffers
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.driver.dialects import DatabaseUnusable, prepare, read_url
+from placement.storage.schema.schema_upgrade import SchemaDiffers
 from placement.storage.tables import REFERENCE_TABLES, metadata, traits
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import HOLDER, ROOT, fill

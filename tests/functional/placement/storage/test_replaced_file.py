@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 from sqlalchemy import event
 
-from placement.storage import sqlite_sessions
-from tests.functional.placement.operations.claiming import ask, got
+from placement.storage.driver import sqlite_sessions
+from tests.functional.placement.extensions.claims.claiming import ask, got
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered, stock
 

@@ -9,9 +9,11 @@ import pytest
 import sqlalchemy as sa
 
 from placement.errors import PlacementError
-from placement.storage import readiness, row_versions, tables
-from placement.storage.engine import Database, DatabaseSettings
-from placement.storage.row_versions import NOTHING, Table, age, moment
+from placement.storage import tables
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import readiness
+from placement.storage.whole_cloud import row_versions
+from placement.storage.whole_cloud.row_versions import NOTHING, Table, age, moment
 from tests.databases.mortal import mortal
 from tests.faults.running import eventually
 

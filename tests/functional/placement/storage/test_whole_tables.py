@@ -5,10 +5,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from placement.candidates import loading
-from placement.candidates.comparison import differences
-from placement.storage import snapshot_reads as reads
-from placement.storage import whole_tables
+from placement.candidates.live import loading
+from placement.candidates.live.comparison import differences
 from placement.storage.tables import (
     allocations,
     inventories,
@@ -16,6 +14,8 @@ from placement.storage.tables import (
     resource_provider_traits,
     resource_providers,
 )
+from placement.storage.whole_cloud import snapshot_reads as reads
+from placement.storage.whole_cloud import whole_tables
 
 #: more than two batches, with gaps between the ids
 IDS = range(5, 25_000, 3)

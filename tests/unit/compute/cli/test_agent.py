@@ -10,7 +10,7 @@ from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
 from compute.cli import agent, berth_compute
-from compute.report.failures import UNREACHABLE
+from compute.report.wire.failures import UNREACHABLE
 from tests.unit.compute.recording_client import RecordingReportClient
 from virt.fake import FakeMultiNodeDriver, MediumFakeDriver
 

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from compute.cli.json_stream import JSONStream
-from compute.cli.migration_report import described
-from compute.cli.tree_drawing import bar
-from compute.maintenance.moves import Move
+from compute.cli.commands.migration_report import described
+from compute.cli.output.json_stream import JSONStream
+from compute.cli.output.tree_drawing import bar
+from compute.maintenance.migrate.moves import Move
 
 NAMES = {"a": "node", "b": "node_numa0"}
 

@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from compute import config
 from compute.config import placement as group
-from compute.report.transport import Transport
+from compute.report.wire.transport import Transport
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What consumers lose in a reshape, which is warned of (compute.md §4.5)."""
 
-from compute.resource_tracker.reshape import lost
+from compute.resource_tracker.reporting.reshape import lost
 
 
 def holding(**resources_by_provider):

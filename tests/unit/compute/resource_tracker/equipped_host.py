@@ -4,7 +4,7 @@ import json
 
 from compute.provider_tree import Resource
 from compute.records.instance import Flavor
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from virt.fake import MediumFakeDriver
 from virt.inventory import record
 

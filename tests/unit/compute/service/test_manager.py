@@ -10,7 +10,7 @@ from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.records.node_identity import NodeIdentity
 from compute.records.service import Service
-from compute.report.context import admin_context
+from compute.report.wire.context import admin_context
 from compute.service.manager import ComputeManager, DriverInitFailed
 from tests.unit.compute.recording_client import RecordingReportClient
 from virt.fake import FakeMultiNodeDriver, MediumFakeDriver

@@ -5,9 +5,10 @@ import itertools
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates import loading
-from placement.storage import schema_upgrade, tables
-from placement.storage.engine import Database, DatabaseSettings
+from placement.candidates.live import loading
+from placement.storage import tables
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 
 
 class Clouds:

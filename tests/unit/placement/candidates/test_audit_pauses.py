@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.candidates.audit_schedule import AuditTimes, Pauses
+from placement.candidates.live.audit_schedule import AuditTimes, Pauses
 
 
 class Clock:

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
-from placement.candidates.unfinished import what_ended
+from placement.candidates.ended_search import what_ended
 
 
 class Clock:

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from placement.candidates.columns import Column
-from placement.candidates.conditions import Reason
-from placement.candidates.explanation import explain
+from placement.candidates.cloud.columns import Column
 from placement.candidates.request import CandidateRequest, Group
+from placement.extensions.explain.conditions import Reason
+from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 

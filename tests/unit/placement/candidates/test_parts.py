@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from placement.candidates import narrowing, past_searches, search, trees
+from placement.candidates import search
+from placement.candidates import subset_choice as narrowing
+from placement.candidates.cloud import full_start_memory as past_searches
 from placement.candidates.request import CandidateRequest, Generation, Group
+from placement.candidates.trees import tree_problems as trees
 from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 

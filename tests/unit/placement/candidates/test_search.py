@@ -189,7 +189,7 @@ def test_a_few_hosts_are_found_without_looking_at_all(
     clouds, monkeypatch, more, limit, depth_first
 ):
     """A limit takes the first candidates, wherever the hosts with room are."""
-    monkeypatch.setattr("placement.candidates.trees._FIRST_SLOTS", 1)
+    monkeypatch.setattr("placement.candidates.trees.tree_problems._FIRST_SLOTS", 1)
     rooms = (0, 4, 0, 0, 4, 4, 0, 0, 0, 4, 0, 4, 0)
     providers = {f"h{n:02}": host(VCPU=room) for n, room in enumerate(rooms)} | more
     snapshot = clouds.snapshot(providers)

@@ -5,19 +5,20 @@ import pathlib
 import numpy as np
 import pytest
 
-from placement.candidates import mask_steps, render
-from placement.candidates.account import Account
-from placement.candidates.assignment import Assignment
-from placement.candidates.explanation import explain
-from placement.candidates.filter import GroupFilter, root_filter
-from placement.candidates.lookahead import Lookahead
-from placement.candidates.mask_steps import Remaining
+from placement.candidates import render
+from placement.candidates.masks import mask_steps
+from placement.candidates.masks.filter import GroupFilter, root_filter
+from placement.candidates.masks.mask_steps import Remaining
+from placement.candidates.masks.resolved_group import resolve
+from placement.candidates.masks.step_listener import Account
 from placement.candidates.request import CandidateRequest, Group
-from placement.candidates.resolved_group import resolve
 from placement.candidates.search import prepare, search
-from placement.candidates.search_plan import plan
 from placement.candidates.tree_problem import options_of
-from placement.candidates.trees import Trees
+from placement.candidates.trees.assignment import Assignment
+from placement.candidates.trees.lookahead import Lookahead
+from placement.candidates.trees.search_plan import plan
+from placement.candidates.trees.tree_problems import Trees
+from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 
 PAGE = pathlib.Path(__file__).parents[4] / "doc" / "candidate_search.rst"

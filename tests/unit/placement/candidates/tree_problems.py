@@ -4,10 +4,10 @@ import itertools
 
 from hypothesis import strategies as st
 
-from placement.candidates.backtracking import solutions_of
 from placement.candidates.budget import Budget
-from placement.candidates.same_subtree import Subproblems
 from placement.candidates.tree_problem import Local, Shape, Variable
+from placement.candidates.trees.backtracking import solutions_of
+from placement.candidates.trees.same_subtree import Subproblems
 from tests.endless import endless
 
 VF, VGPU = 1, 2

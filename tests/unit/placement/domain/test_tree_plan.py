@@ -4,7 +4,6 @@ import pytest
 
 from placement.domain import tree
 from placement.domain.provider import UNCHANGED, Member
-from placement.domain.tree_change import TreeChange, TreePlan, Wanted
 from placement.errors import (
     CreationRefused,
     NamedTwice,
@@ -12,6 +11,7 @@ from placement.errors import (
     ProviderNotFound,
     ProviderOutsideTree,
 )
+from placement.extensions.provider_tree_changes.rules import TreeChange, TreePlan, Wanted
 
 #: root ── host ── card, and other ── guest
 STORED = {

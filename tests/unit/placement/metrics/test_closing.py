@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
+from placement.extensions.monitoring.counting import Counting
 from placement.metrics.families import families
 from placement.metrics.layout import Layout
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
-from placement.monitoring.counting import Counting
 
 
 @pytest.fixture

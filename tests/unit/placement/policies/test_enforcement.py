@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from placement import config
+from placement.app import list_rules
 from placement.errors import Forbidden
-from placement.http.context import RequestContext
-from placement.policies import list_rules
+from placement.http.identity.context import RequestContext
 from placement.policies.enforcement import SEARCH_INTERVAL, Policy, _all_of
 
 
@@ -24,7 +24,7 @@ def policy(clock=None, **overrides):
     options = {("oslo_policy", name): value for name, value in overrides.items()}
     options["placement_database", "connection"] = "sqlite://"
     conf = config.load(files=[], environ=False, overrides=options)
-    return Policy(conf, **({"clock": clock} if clock else {}))
+    return Policy(conf, list_rules(), **({"clock": clock} if clock else {}))
 
 
 def caller(roles="", user="u", project="p", scope=None):

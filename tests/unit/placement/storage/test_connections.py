@@ -1,6 +1,6 @@
 """Engines for the configured database."""
 
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
 
 
 def test_pool_settings_reach_the_pool(tmp_path):

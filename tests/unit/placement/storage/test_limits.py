@@ -8,8 +8,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from placement.errors import TooMuchAtOnce, ValueNotStorable
-from placement.storage.dialects import is_longer, is_too_large
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.driver.dialects import is_longer, is_too_large
 
 
 @pytest.fixture

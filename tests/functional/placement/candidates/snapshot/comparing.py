@@ -2,10 +2,11 @@
 
 import sqlalchemy as sa
 
-from placement.candidates import loading
-from placement.candidates.comparison import differences
-from placement.storage import change_feed, tables
-from placement.storage.change_feed import Kind
+from placement.candidates.live import loading
+from placement.candidates.live.comparison import differences
+from placement.storage import tables
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 
 HOST = {"name": "host", "inventories": {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 64}}}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.live.live_snapshot import LiveSnapshot
 from tests.databases.connections import connections
 from tests.functional.placement.candidates.snapshot.comparing import HOST
 from tests.functional.placement.service import Service

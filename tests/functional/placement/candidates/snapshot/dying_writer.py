@@ -5,9 +5,9 @@ def claim_and_die(url, key):
     """Be a process that is killed between its insert and its commit."""
     import os
 
-    from placement.storage import change_feed
-    from placement.storage.change_feed import Kind
-    from placement.storage.engine import Database, DatabaseSettings
+    from placement.storage.database.engine import Database, DatabaseSettings
+    from placement.storage.feed import change_feed
+    from placement.storage.feed.change_feed import Kind
     from placement.storage.tables import allocations
 
     def write(connection):

@@ -3,8 +3,8 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.table_snapshot import TableSnapshot
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.candidates.live.table_snapshot import TableSnapshot
 from placement.storage import tables
 from tests.functional.placement.candidates.snapshot.comparing import record, use
 

@@ -8,13 +8,14 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates import audit_schedule
-from placement.candidates import live_snapshot as live_module
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.recent_writes import Compared
+from placement.candidates.live import audit_schedule
+from placement.candidates.live import live_snapshot as live_module
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.candidates.live.recent_writes import Compared
 from placement.errors import DatabaseUnavailable
-from placement.storage import change_feed, tables
-from placement.storage.change_feed import Kind
+from placement.storage import tables
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.comparing import (
     HOST,
     record,
@@ -456,7 +457,7 @@ def test_an_audit_longer_than_the_interval_still_is_of_use(clock):
 
 def test_names_that_a_newer_version_brings_are_heard_of(cloud, audited, database, clock):
     """Its first start stores them."""
-    from placement.storage import schema_upgrade
+    from placement.storage.schema import schema_upgrade
 
     database.write(
         lambda c: c.execute(

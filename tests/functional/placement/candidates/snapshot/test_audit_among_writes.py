@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.live.live_snapshot import LiveSnapshot
 from tests.functional.placement.candidates.snapshot.comparing import HOST, assert_fresh
 from tests.functional.placement.candidates.snapshot.test_freshness import WRITES
 from tests.functional.placement.service import Service

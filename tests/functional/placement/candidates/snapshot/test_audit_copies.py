@@ -3,11 +3,11 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.comparison import differences
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.other_writers import AUTO, WATCHED, OtherWriters
-from placement.storage import change_feed
-from placement.storage.generation_look import ALL_KINDS
+from placement.candidates.live.comparison import differences
+from placement.candidates.live.foreign_writers import AUTO, WATCHED, OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage.feed import change_feed
+from placement.storage.feed.generation_look import ALL_KINDS
 from tests.functional.placement.candidates.snapshot.comparing import record, use
 from tests.functional.placement.candidates.snapshot.test_audit import CLOUD, WARNING, nobody
 from tests.functional.placement.topology import Cloud

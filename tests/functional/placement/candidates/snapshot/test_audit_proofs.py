@@ -6,13 +6,13 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates import live_snapshot as live_module
-from placement.candidates.comparison import differences
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.other_writers import AUTO, WATCHED, OtherWriters
-from placement.storage import change_feed
-from placement.storage.change_feed import Kind
-from placement.storage.generation_look import ALL_KINDS
+from placement.candidates.live import live_snapshot as live_module
+from placement.candidates.live.comparison import differences
+from placement.candidates.live.foreign_writers import AUTO, WATCHED, OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.generation_look import ALL_KINDS
 from placement.storage.tables import (
     allocations,
     inventories,

@@ -5,9 +5,10 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.storage import change_feed, feed_lanes, tables
-from placement.storage.change_feed import Kind
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage import tables
+from placement.storage.feed import change_feed, feed_lanes
+from placement.storage.feed.change_feed import Kind
 from tests.databases.fixtures import CHOSEN
 from tests.functional.placement.candidates.snapshot.comparing import (
     record,

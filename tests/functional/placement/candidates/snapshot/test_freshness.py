@@ -2,8 +2,8 @@
 
 import pytest
 
-from placement.candidates import advancing
-from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.live import apply_changes as advancing
+from placement.candidates.live.live_snapshot import LiveSnapshot
 from tests.functional.placement.candidates.snapshot.comparing import HOST, assert_fresh, picture
 from tests.functional.placement.candidates.snapshot.writes import (
     WRITES,
@@ -103,7 +103,7 @@ def test_many_changes_at_once_load_everything(service, cloud, live, database, mo
 def test_slots_of_deleted_providers_are_given_back_in_the_end(
     service, cloud, live, database, monkeypatch
 ):
-    monkeypatch.setattr("placement.candidates.live_snapshot._FEW", 1)
+    monkeypatch.setattr("placement.candidates.live.live_snapshot._FEW", 1)
     live.current()
     cloud.build([{"name": name} for name in "wxyz"])
     live.current()

@@ -5,10 +5,11 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.other_writers import ALWAYS, AUTO, NEVER, WATCHED, OtherWriters
-from placement.storage import change_feed, tables
-from placement.storage.change_feed import NO_PROVIDER, Kind
+from placement.candidates.live.foreign_writers import ALWAYS, AUTO, NEVER, WATCHED, OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage import tables
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import NO_PROVIDER, Kind
 from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, picture
 from tests.functional.placement.candidates.snapshot.writes import WRITES, claim_more_and_less
 from tests.functional.placement.topology import Cloud

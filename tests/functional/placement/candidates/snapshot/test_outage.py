@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.errors import DatabaseUnavailable
 from tests.functional.placement.candidates.snapshot.comparing import record, use, used
 from tests.patience import PATIENCE

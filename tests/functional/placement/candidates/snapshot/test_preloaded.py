@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.other_writers import AUTO, OtherWriters
+from placement.candidates.live.foreign_writers import AUTO, OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.cli.preloading import Preloading
 from placement.errors import DatabaseUnavailable
 from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, use, used

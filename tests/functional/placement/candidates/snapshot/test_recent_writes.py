@@ -6,13 +6,13 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates import recent_writes
-from placement.candidates.comparison import differences
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.candidates.other_writers import OtherWriters
-from placement.storage import change_feed
-from placement.storage.change_feed import Kind
-from placement.storage.generation_look import ALL_KINDS
+from placement.candidates.live import recent_writes
+from placement.candidates.live.comparison import differences
+from placement.candidates.live.foreign_writers import OtherWriters
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.generation_look import ALL_KINDS
 from placement.storage.tables import (
     allocations,
     inventories,
@@ -409,7 +409,7 @@ def test_it_finds_what_a_comparison_finds_among_writes_of_both_kinds(
         verdicts.append((found.different, wanted))
         return found
 
-    monkeypatch.setattr("placement.candidates.live_snapshot.compare", compare)
+    monkeypatch.setattr("placement.candidates.live.live_snapshot.compare", compare)
     for _ in range(30):
         for _ in range(source.randrange(4)):
             is_told = source.random() < 0.85

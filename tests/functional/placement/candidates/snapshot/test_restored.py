@@ -6,9 +6,10 @@ Whatever was written since, before the next search: it is noticed at once, and a
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live_snapshot import LiveSnapshot
-from placement.storage import change_feed, tables
-from placement.storage.change_feed import Kind
+from placement.candidates.live.live_snapshot import LiveSnapshot
+from placement.storage import tables
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, record, use, used
 from tests.functional.placement.candidates.snapshot.test_feed import held_up, several_writers
 

@@ -1,0 +1,1 @@
+"""How commands reach placement, records, drivers and the network service."""

@@ -1,0 +1,1 @@
+"""The commands of nova-manage placement, one module each, with what they print."""

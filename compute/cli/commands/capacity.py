@@ -1,0 +1,83 @@
+"""`nova-manage placement capacity`: how many more instances of a flavor fit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from compute.cli.command_line import InvalidInput
+from compute.cli.commands.fitting_commands import answer_of, options_of, show, told_of
+from compute.maintenance.fitting import Questions, Wanted, of_all_flavors, of_flavor
+from compute.maintenance.provider_details import find_roots
+from compute.records.cell_database import CellDatabase
+from compute.report import SchedulerReportClient
+from compute.report.wire.context import admin_context
+from placement.reports.capacity import report
+
+
+def capacity(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
+    """Say how many more instances of flavors fit, and what runs out first.
+
+    Flavors are read from the records of this host: a flavor is known if an instance has it. Each
+    flavor is counted as if the others weren't there.
+    """
+    made = options_of(
+        "capacity",
+        capacity.__doc__ or "",
+        fits="at least one instance of one of the flavors fits",
+        named="flavor or provider",
+        nothing="nothing fits",
+    )
+    add = made.add_argument
+    add("--flavor", metavar="NAME", action="append", default=[], help="this flavor; repeatable")
+    add("--all-flavors", action="store_true", help="all flavors of the records")
+    add(
+        "--query",
+        metavar="QUERY",
+        action="append",
+        default=[],
+        help="this query of GET /allocation_candidates; repeatable",
+    )
+    add(
+        "--by",
+        choices=("aggregate", "root"),
+        action="append",
+        default=[],
+        help="tell each aggregate, or each host, too; may be given for both",
+    )
+    add(
+        "--without",
+        metavar="NAME|UUID",
+        action="append",
+        default=[],
+        help="as if the tree of this provider were gone; repeatable",
+    )
+    add(
+        "--limit",
+        metavar="NUMBER",
+        type=int,
+        default=100,
+        help="how many aggregates and hosts are told (default: %(default)s)",
+    )
+    asked = made.parse_args(arguments)
+    if not (asked.flavor or asked.query or asked.all_flavors):
+        raise InvalidInput("say what is to fit: --flavor, --all-flavors or --query")
+    wanted: list[Wanted] = []
+
+    def ask(
+        questions: Questions, cell: CellDatabase, client: SchedulerReportClient
+    ) -> dict[str, Any]:
+        wanted.extend(of_all_flavors(cell) if asked.all_flavors else ())
+        wanted.extend(of_flavor(cell, name) for name in dict.fromkeys(asked.flavor))
+        wanted.extend(Wanted(query, query) for query in asked.query)
+        if not wanted:
+            return {"requests": {}}
+        context = admin_context()
+        gone = [root for name in asked.without for root in find_roots(client, context, name)]
+        return questions.capacity(wanted, asked.by, gone, asked.limit)
+
+    shown = answer_of(asked, config_arguments, ask)
+    if isinstance(shown, int):
+        return shown
+    shown["left_out"] = {one.name: list(one.left_out) for one in wanted if one.left_out}
+    text = report(shown) if wanted else "The records have no instance with a flavor.\n"
+    fits = any(room["fits"] for room in shown["requests"].values())
+    return show(asked, shown, f"{text}\n{told_of(wanted)}", fits)

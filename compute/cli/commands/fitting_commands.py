@@ -1,0 +1,102 @@
+"""What the commands `explain`, `capacity` and `evacuable` share: options, access, exit codes."""
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from keystoneauth1.exceptions import ClientException
+
+from compute import exceptions
+from compute.cli.access import placement_access
+from compute.cli.access.placement_access import PlacementUnusable
+from compute.cli.access.records_access import records
+from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
+from compute.cli.console import say
+from compute.maintenance.fitting import BadQuestion, NotOffered, Questions, UnknownName, Wanted
+from compute.records.cell_database import CellDatabase
+from compute.report import SchedulerReportClient
+from compute.report.wire.failures import Refusal, why
+from placement.reports.lines import wrapped
+
+FAILED = 1
+UNKNOWN = 2
+NOTHING_FITS = 3
+
+EXIT_CODES = """\
+exit codes:
+    0  {fits}
+    1  placement can't be reached or read, or doesn't offer this
+    2  there is no such {named}
+    3  {nothing}
+"""
+_FILTERS = (
+    "Nova has filters of its own: it may refuse hosts that placement offers, and asks for more "
+    "than this if image, ports or availability zone say so."
+)
+
+#: what an answer is about: the questions, the records, and a client for other reads
+Asking = Callable[[Questions, CellDatabase, SchedulerReportClient], dict[str, Any]]
+
+
+def options_of(
+    command: str, description: str, *, fits: str, named: str, nothing: str
+) -> argparse.ArgumentParser:
+    """Return the parser of a command with the options that all three have."""
+    codes = EXIT_CODES.format(fits=fits, named=named, nothing=nothing)
+    made = parser(command, description, codes)
+    made.add_argument(
+        "-f",
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="the form of the output (default: %(default)s)",
+    )
+    placement_access.add_options(made)
+    return made
+
+
+def answer_of(
+    asked: argparse.Namespace, config_arguments: Sequence[str], ask: Asking
+) -> dict[str, Any] | int:
+    """Return what `ask` finds out, or the exit code after its failure was told."""
+    conf = load_configuration(config_arguments)
+    try:
+        with (
+            records(conf) as cell,
+            placement_access.opened(conf, config_arguments, asked.way, read_only=True) as adapter,
+        ):
+            return ask(Questions(adapter), cell, SchedulerReportClient(adapter, conf=conf))
+    except (UnknownName, exceptions.ResourceProviderNotFound) as error:
+        say(PROGRAM, error)
+        return UNKNOWN
+    except BadQuestion as error:
+        raise InvalidInput(error) from error
+    except (
+        NotOffered,
+        Refusal,
+        PlacementUnusable,
+        exceptions.ResourceProviderRetrievalFailed,
+        ClientException,
+    ) as error:
+        say(PROGRAM, why(error))
+        return FAILED
+
+
+def show(asked: argparse.Namespace, shown: dict[str, Any], text: str, fits: bool) -> int:
+    """Print an answer and return the exit code."""
+    print(json.dumps(shown, indent=2) if asked.format == "json" else text.rstrip("\n"))
+    return OK if fits else NOTHING_FITS
+
+
+def told_of(wanted: Sequence[Wanted], *more: str) -> str:
+    """Return what answers know nothing of, as lines for the terminal.
+
+    :param more: sentences about it
+    """
+    sentences = [
+        f"{one.name}: {sentence}" if len(wanted) > 1 else sentence
+        for one in wanted
+        for sentence in one.left_out
+    ]
+    return "\n".join(line for text in [*sentences, *more, _FILTERS] for line in wrapped(text))

@@ -1,0 +1,1 @@
+"""Moving all that a host has to another root."""

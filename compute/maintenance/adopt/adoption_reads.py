@@ -1,0 +1,118 @@
+"""What there is of a host under its earlier and its new identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from compute import exceptions
+from compute.maintenance.provider_details import ProviderDetails, all_providers, read_tree
+from compute.provider_tree.names import child_name, child_suffix
+from compute.report import SchedulerReportClient
+from compute.report.wire.context import RequestContext
+
+
+class Refused(Exception):
+    """The identity can't be moved; the text says why. Nothing was changed by this."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which provider is to get which identity.
+
+    :param name: of the provider as it was found
+    :param uuid: of the root that is to have all of it
+    :param wanted: the name of that root; the same, or another
+    """
+
+    name: str
+    uuid: str
+    wanted: str
+
+    @property
+    def mark(self) -> str:
+        """The name of the earlier provider once its name is taken away from it.
+
+        It tells a later run which provider an interrupted one left.
+        """
+        return f"replaced-by-{self.uuid}"
+
+    def child_name(self, name: str) -> str:
+        """Return what a child is to be called, also if it is called so already."""
+        if self.wanted.startswith(f"{self.name}_") and child_suffix(self.wanted, name) is not None:
+            return name
+        suffix = child_suffix(self.name, name)
+        return name if suffix is None else child_name(self.wanted, suffix)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The trees of both identities, parents first.
+
+    `source` is None if all of it is moved, `target` is empty if there is no such root yet.
+    """
+
+    source: list[ProviderDetails] | None
+    target: list[ProviderDetails]
+
+    def pairs(self, identity: Identity) -> dict[str, ProviderDetails | None]:
+        """Return source provider → the one that takes over what it has; parents first.
+
+        The roots are a pair; the target of the source's root is None if it is to be created. So are
+        children that are to have the same name. All other children go over as they are.
+        """
+        if self.source is None:
+            return {}
+        root, *below = self.source
+        names = {one.name: one for one in self.target[1:]}
+        found: dict[str, ProviderDetails | None] = {
+            root.uuid: self.target[0] if self.target else None
+        }
+        for child in below:
+            if twin := names.get(identity.child_name(child.name)):
+                found[child.uuid] = twin
+        return found
+
+
+def read_situation(
+    client: SchedulerReportClient, context: RequestContext, identity: Identity
+) -> Situation:
+    """Read both trees.
+
+    Raise Refused, ResourceProviderNotFound, ResourceProviderRetrievalFailed and ClientException.
+    """
+    target = _row(client, context, f"?uuid={identity.uuid}")
+    marked = _row(client, context, f"?name={quote(identity.mark, safe='')}")
+    named = _row(client, context, f"?name={quote(identity.name, safe='')}")
+    if named is not None and named["uuid"] == identity.uuid:
+        # it has the uuid already; maybe not the name
+        named = None
+    if marked is not None and named is not None:
+        raise Refused(
+            f"{identity.name} is the name of provider {named['uuid']} by now. That is neither "
+            f"{identity.uuid} nor {marked['uuid']}, which had it before: rename or remove it."
+        )
+    source = marked or named
+    if source is None and target is None:
+        raise exceptions.ResourceProviderNotFound(name_or_uuid=identity.name)
+    if identity.wanted != identity.name:
+        taken = _row(client, context, f"?name={quote(identity.wanted, safe='')}")
+        theirs = {row["uuid"] for row in (source, target) if row is not None}
+        if taken is not None and taken["uuid"] not in theirs:
+            raise Refused(f"{identity.wanted} is the name of provider {taken['uuid']}.")
+    for row, known in ((source, identity.name), (target, identity.uuid)):
+        if row is not None and row["parent_provider_uuid"] is not None:
+            raise Refused(f"{known} is a child in the tree of {row['root_provider_uuid']}, no host")
+    if target is not None and target["name"] not in (identity.wanted, identity.name):
+        raise Refused(f"{identity.uuid} is provider {target['name']}, not {identity.wanted}.")
+    return Situation(
+        None if source is None else read_tree(client, context, source["uuid"]),
+        [] if target is None else read_tree(client, context, identity.uuid),
+    )
+
+
+def _row(
+    client: SchedulerReportClient, context: RequestContext, query: str
+) -> dict[str, Any] | None:
+    return next(iter(all_providers(client, context, query)), None)

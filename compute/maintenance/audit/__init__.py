@@ -1,0 +1,1 @@
+"""Allocations whose consumer is gone."""

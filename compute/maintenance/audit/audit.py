@@ -1,0 +1,259 @@
+"""Find allocations whose consumer is gone (compute.md §7.3)."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compute import exceptions
+from compute.consumers.evidence import RecordedEvidence
+from compute.consumers.rules import (
+    LEFTOVER,
+    SETTLED,
+    Evidence,
+    Kind,
+    Verdict,
+    is_alone_here,
+    judge,
+)
+from compute.maintenance.audit.audit_reads import AuditedProvider, AuditReads
+from compute.maintenance.provider_details import all_providers
+from compute.provider_tree.allocation_records import Amounts
+from compute.records.cell_database import CellDatabase
+from compute.records.instance import Instance
+from compute.report import SchedulerReportClient
+from compute.report.wire.context import RequestContext
+
+#: an instance or a migration holds at least one of these classes
+AUDITED_CLASSES = frozenset(
+    {
+        "VCPU",
+        "MEMORY_MB",
+        "DISK_GB",
+        "VGPU",
+        "NET_BW_EGR_KILOBIT_PER_SEC",
+        "NET_BW_IGR_KILOBIT_PER_SEC",
+        "PCPU",
+        "MEM_ENCRYPTION_CONTEXT",
+    }
+)
+#: so many providers' allocations are read in one request, where placement offers that
+PROVIDERS_AT_ONCE = 200
+#: how the consumer of an orphan may be related to its provider
+SUSPECT = tuple(kind for kind in Kind if kind not in SETTLED)
+INSTANCE, MIGRATION, UNKNOWN = "instance", "migration", "unknown"
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """What a consumer holds of a provider without a reason that this host knows.
+
+    `kind` is that of the consumer as the records know it, `consumer_type` as placement does, None
+    if it knows no types. `host` is where it is or was, `age` seconds since its record last changed.
+    `node_known` says whether the provider can be of this host: in the tree of one of its nodes, or
+    shared.
+    """
+
+    consumer: str
+    provider: str
+    provider_name: str
+    resources: Amounts
+    kind: str
+    consumer_type: str | None
+    host: str | None
+    age: float | None
+    verdict: Verdict
+    node_known: bool
+
+    def deletable(self, named: bool) -> bool:
+        """Whether it is proven to be a leftover of this host; or else, if the operator `named`
+        the provider, whether another host's could be one.
+        """
+        kind = self.verdict.kind
+        return kind in LEFTOVER or (named and kind is Kind.NOT_OURS)
+
+
+@dataclass(frozen=True)
+class _Suspect:
+    """A consumer of a provider that the records alone don't clear."""
+
+    provider: AuditedProvider
+    consumer: str
+    evidence: Evidence
+
+    @property
+    def consumers(self) -> list[str]:
+        """The consumer, and for a migration its instance: what they hold decides."""
+        moved = self.evidence.moved
+        return [self.consumer] if moved is None else [self.consumer, moved.uuid]
+
+
+def batched(providers: list[AuditedProvider], size: int) -> Iterator[list[AuditedProvider]]:
+    """Yield the providers in lists of at most `size`."""
+    for start in range(0, len(providers), size):
+        yield providers[start : start + size]
+
+
+@contextlib.contextmanager
+def _unwatched(total: int) -> Iterator[Callable[[], None]]:
+    yield lambda: None
+
+
+class Auditor:
+    """Judges the consumers of providers by the records of `host`.
+
+    :param watch: gives what is called after each of so many providers
+    """
+
+    def __init__(
+        self,
+        client: SchedulerReportClient,
+        context: RequestContext,
+        cell: CellDatabase,
+        host: str,
+        driver_manages_instances: bool = True,
+        watch: Callable[[int], AbstractContextManager[Callable[[], None]]] = _unwatched,
+    ) -> None:
+        self._watch = watch
+        self._client = client
+        self._context = context
+        self._cell = cell
+        self._host = host
+        self._records = RecordedEvidence(cell, host, driver_manages_instances)
+
+    def has_evidence(self) -> bool:
+        """Say whether the records know any instance. Without one they prove nothing."""
+        return self._records.know_instances()
+
+    def orphans(self, resource_provider: str | None = None) -> Iterator[Orphan]:
+        """Look through all providers, or through one given by its uuid.
+
+        Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
+        ResourceProviderAllocationRetrievalFailed, ResourceProviderTraitRetrievalFailed,
+        ConsumerAllocationRetrievalFailed, and ClientException.
+        """
+        query = f"?uuid={resource_provider}" if resource_provider else ""
+        rows = all_providers(self._client, self._context, query)
+        if resource_provider and not rows:
+            raise exceptions.ResourceProviderNotFound(
+                f"Resource provider with UUID {resource_provider} does not exist."
+            )
+        reads = self._new_reads()
+        providers = [reads.keep(row) for row in rows]
+        with self._watch(len(providers)) as advance:
+            yield from self._orphans_of(reads, providers, advance)
+
+    def _orphans_of(
+        self, reads: AuditReads, providers: list[AuditedProvider], advance: Callable[[], None]
+    ) -> Iterator[Orphan]:
+        for some in batched(providers, PROVIDERS_AT_ONCE):
+            held = reads.holders([one.uuid for one in some])
+            if held is None:
+                for provider in some:
+                    found = self._client.get_allocations_for_resource_provider(
+                        self._context, provider.uuid
+                    ).allocations
+                    for suspect in self._suspects(provider, found):
+                        yield from self._orphans_among(reads, [suspect])
+                    advance()
+            else:
+                suspects = [
+                    suspect
+                    for provider in some
+                    for suspect in self._suspects(provider, held.get(provider.uuid, {}))
+                ]
+                reads.gather([uuid for suspect in suspects for uuid in suspect.consumers])
+                yield from self._orphans_among(reads, suspects)
+                for _ in some:
+                    advance()
+
+    def judged_again(self, orphan: Orphan, body: Mapping[str, Any]) -> Orphan | None:
+        """Judge the consumer again by the current records and traits; None if it is no orphan.
+
+        :param body: what the consumer holds, read before this call
+        """
+        # The traits of its other providers are read again, too.
+        reads = self._new_reads()
+        provider = reads.provider(orphan.provider)
+        if provider is None or orphan.provider not in body["allocations"]:
+            return None
+        evidence = self._records.of(orphan.consumer)
+        return self._judged(reads, _Suspect(provider, orphan.consumer, evidence), body)
+
+    def _new_reads(self) -> AuditReads:
+        return AuditReads(self._client, self._context, self._cell, self._host)
+
+    def _suspects(
+        self, provider: AuditedProvider, found: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[_Suspect]:
+        """Yield the consumers of a provider that the records don't clear."""
+        # The records are read after placement: they know consumers that came in between.
+        known = self._records.of_each(found)
+        for consumer, held in sorted(found.items()):
+            evidence = known[consumer]
+            if _audited(held) and judge(provider, evidence).kind not in SETTLED:
+                yield _Suspect(provider, consumer, evidence)
+
+    def _orphans_among(self, reads: AuditReads, suspects: Iterable[_Suspect]) -> Iterator[Orphan]:
+        for suspect in suspects:
+            body = reads.consumer(suspect.consumer)
+            if suspect.provider.uuid in body["allocations"]:
+                orphan = self._judged(reads, suspect, body)
+                if orphan is not None:
+                    yield orphan
+
+    def _judged(
+        self, reads: AuditReads, suspect: _Suspect, body: Mapping[str, Any]
+    ) -> Orphan | None:
+        provider, evidence = suspect.provider, suspect.evidence
+        held = body["allocations"][provider.uuid]
+        evidence = replace(
+            evidence,
+            consumer_type=body.get("consumer_type"),
+            alone_here=is_alone_here(body["allocations"], reads.provider),
+            moved_is_placed=evidence.moved is None or self._is_placed(reads, evidence.moved),
+        )
+        verdict = judge(provider, evidence)
+        if not _audited(held) or verdict.kind in SETTLED:
+            return None
+        kind, host, changed = _seen(evidence)
+        return Orphan(
+            consumer=suspect.consumer,
+            provider=provider.uuid,
+            provider_name=provider.name,
+            resources=dict(held["resources"]),
+            kind=kind,
+            consumer_type=evidence.consumer_type,
+            host=host,
+            age=None if changed is None else max(0.0, time.time() - changed),
+            verdict=verdict,
+            node_known=provider.node is not None or provider.shares,
+        )
+
+    def _is_placed(self, reads: AuditReads, instance: Instance) -> bool:
+        """Say whether the instance itself holds something of its node; True without a node."""
+        if instance.host is None:
+            return True
+        held = reads.consumer(instance.uuid)["allocations"]
+        node = self._cell.compute_nodes.by_host_and_node(instance.host, instance.node or "")
+        if node is None:
+            return bool(held)
+        known = [reads.provider(uuid) for uuid in held]
+        return any(provider is not None and provider.root == node.uuid for provider in known)
+
+
+def _audited(held: Mapping[str, Any]) -> bool:
+    return not AUDITED_CLASSES.isdisjoint(held["resources"])
+
+
+def _seen(evidence: Evidence) -> tuple[str, str | None, float | None]:
+    """Return the consumer's kind, its host, and the time of the last change of its record."""
+    if evidence.instance is not None:
+        return INSTANCE, evidence.instance.host, evidence.instance.updated_at
+    if evidence.migration is not None:
+        return MIGRATION, evidence.migration.source_compute, evidence.migration.updated_at
+    return UNKNOWN, None, None

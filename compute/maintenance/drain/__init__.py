@@ -1,0 +1,1 @@
+"""Moves that empty a host."""

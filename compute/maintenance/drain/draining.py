@@ -1,0 +1,269 @@
+"""Plan the moves that empty a host, first those that end what is over capacity.
+
+Nothing is moved. What is over capacity may only shrink: each move takes something away from the
+host, and goes where there is room after all moves before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from keystoneauth1.exceptions import ClientException
+
+from compute.maintenance.devices import TRAIT
+from compute.maintenance.drain.candidate_places import (
+    Amounts,
+    Cloud,
+    Found,
+    Place,
+    Promises,
+    query_of,
+)
+from compute.maintenance.fitting import BadQuestion, NotOffered, Questions
+from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
+from compute.report import SchedulerReportClient
+from compute.report.consumers.consumer import read_consumer
+from compute.report.wire.context import RequestContext
+from compute.report.wire.failures import Refusal
+
+MIGRATION = "MIGRATION"
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A class of which more is used than the provider's capacity."""
+
+    provider: str
+    name: str
+    resource_class: str
+    capacity: int
+    used: int
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A consumer of the host, with what it holds there and of providers that share with it.
+
+    `consumer_type` is None where placement knows no types. `query` asks for the same elsewhere.
+    """
+
+    uuid: str
+    consumer_type: str | None
+    own: Amounts
+    shared: Amounts
+    query: str
+
+
+@dataclass(frozen=True)
+class Move:
+    """A holder goes to a place; `others` are the roots of other trees that have room for it, too.
+
+    `over` is how many excesses are left after this move and all before it.
+    """
+
+    holder: Holder
+    place: Place
+    others: list[str]
+    over: int
+
+
+@dataclass
+class Plan:
+    """Moves in the order in which they can be made.
+
+    :param over: what is over capacity before the first move
+    :param unfit: holders that find no place, with the reason
+    :param staying: holders that aren't moved, because they are migrations in progress
+    """
+
+    over: list[Excess]
+    moves: list[Move] = field(default_factory=list)
+    unfit: list[tuple[Holder, str]] = field(default_factory=list)
+    staying: list[Holder] = field(default_factory=list)
+
+    @property
+    def mended_after(self) -> int | None:
+        """After how many moves nothing is over capacity; None if that is after none of them."""
+        if not self.over:
+            return 0
+        return next((n for n, move in enumerate(self.moves, 1) if not move.over), None)
+
+
+class Host:
+    """A host with all that is held of it, as read once.
+
+    Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
+    ConsumerAllocationRetrievalFailed and ClientException.
+
+    :param watch: called with the uuids of the host's consumers; gives them back one by one
+    """
+
+    def __init__(
+        self,
+        client: SchedulerReportClient,
+        context: RequestContext,
+        root: str,
+        watch: Callable[[Sequence[str]], Iterable[str]],
+    ) -> None:
+        self.providers = read_tree(client, context, root)
+        self.root = self.providers[0]
+        pools = read_sharing(client, context, self.root)
+        here = {one.uuid for one in self.providers}
+        sharing = {one.uuid for one in pools} - here
+        consumers = sorted({uuid for one in self.providers for uuid in one.holders})
+        self.holders: list[Holder] = []
+        for uuid in watch(consumers):
+            body = read_consumer(client, context, uuid)
+            held = {rp: part["resources"] for rp, part in body["allocations"].items()}
+            own = {rp: amounts for rp, amounts in held.items() if rp in here}
+            if own:
+                shared = {rp: amounts for rp, amounts in held.items() if rp in sharing}
+                query = query_of(own, self.root.uuid, _sums(shared.values()))
+                kind = body.get("consumer_type")
+                self.holders.append(Holder(uuid, kind, own, shared, query))
+
+    def excesses(self, gone: Iterable[Holder] = ()) -> list[Excess]:
+        """Return what is over capacity once these holders are gone.
+
+        A device for one use isn't: it is reserved because it is in use.
+        """
+        left = {one.uuid for one in gone}
+        held = [one for one in self.holders if one.uuid not in left]
+        return [
+            Excess(provider.uuid, provider.name, name, provider.capacity(name), used)
+            for provider in self.providers
+            if TRAIT not in provider.traits
+            for name in sorted(_classes(provider))
+            if (used := sum(one.own.get(provider.uuid, {}).get(name, 0) for one in held))
+            > provider.capacity(name)
+        ]
+
+    def size_of(self, holder: Holder) -> float:
+        """Return the largest share of an inventory here that a holder has."""
+        providers = {one.uuid: one for one in self.providers}
+        return max(
+            amount / max(providers[uuid].inventories.get(name, {}).get("total", 1), 1)
+            for uuid, amounts in holder.own.items()
+            for name, amount in amounts.items()
+        )
+
+
+def _classes(provider: ProviderDetails) -> set[str]:
+    return {*provider.inventories, *provider.used}
+
+
+def _sums(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for part in parts:
+        for name, amount in part.items():
+            sums[name] = sums.get(name, 0) + amount
+    return sums
+
+
+def planned(host: Host, cloud: Cloud, questions: Questions, only_excess: bool) -> Plan:
+    """Return the moves that empty the host, or with `only_excess` those that end its excesses.
+
+    At first each takes the emptiest of the places that placement names within the limit. If some
+    find none, all places are asked for, and the emptiest or the fullest are taken, whichever leaves
+    less undone. Raise Refusal and ClientException.
+    """
+    plan = _Planner(host, cloud.candidates, only_excess, prefer=max).run()
+    if plan.unfit:
+        tries = [
+            _Planner(host, cloud.all_candidates, only_excess, prefer).run() for prefer in (max, min)
+        ]
+        plan = min([plan, *tries], key=lambda one: _left_over(host, one))
+    plan.unfit = [(holder, _reason(holder, host, cloud, questions)) for holder, _ in plan.unfit]
+    return plan
+
+
+def _left_over(host: Host, plan: Plan) -> tuple[bool, int, float]:
+    """Return how much a plan leaves undone."""
+    sizes = sum(host.size_of(holder) for holder, _ in plan.unfit)
+    return plan.mended_after is None, len(plan.unfit), sizes
+
+
+class _Planner:
+    """One try of a plan."""
+
+    def __init__(
+        self,
+        host: Host,
+        candidates: Callable[[str], Found],
+        only_excess: bool,
+        prefer: Callable[..., tuple[float, str, Place]],
+    ) -> None:
+        self._host = host
+        self._candidates = candidates
+        self._only_excess = only_excess
+        self._prefer = prefer
+        self._promises = Promises()
+        self._plan = Plan(host.excesses())
+        self._left = [one for one in host.holders if one.consumer_type != MIGRATION]
+        self._plan.staying = [one for one in host.holders if one.consumer_type == MIGRATION]
+
+    def run(self) -> Plan:
+        over = self._plan.over
+        while over:
+            helping = [one for one in self._left if _relief(one, over)]
+            if not helping:
+                break
+            self._place(
+                min(
+                    helping,
+                    key=lambda one: (-_relief(one, over), self._host.size_of(one), one.uuid),
+                )
+            )
+            over = self._excesses()
+        if not self._only_excess:
+            for holder in sorted(self._left, key=lambda one: (-self._host.size_of(one), one.uuid)):
+                self._place(holder)
+        return self._plan
+
+    def _excesses(self) -> list[Excess]:
+        return self._host.excesses(move.holder for move in self._plan.moves)
+
+    def _place(self, holder: Holder) -> None:
+        """Move the holder, or note that it finds no place."""
+        self._left.remove(holder)
+        fitting = self._fitting(holder)
+        if not fitting:
+            self._plan.unfit.append((holder, ""))
+            return
+        *_, place = self._prefer(fitting, key=lambda one: one[:2])
+        self._promises.take(place)
+        others = dict.fromkeys(one.root for _, _, one in sorted(fitting, key=lambda one: one[:2]))
+        others.pop(place.root)
+        over = self._host.excesses([*(move.holder for move in self._plan.moves), holder])
+        self._plan.moves.append(Move(holder, place, list(others), len(over)))
+
+    def _fitting(self, holder: Holder) -> list[tuple[float, str, Place]]:
+        found = self._promises.fitting(self._candidates(holder.query), self._host.root.uuid)
+        return [(share, place.root, place) for share, place in found]
+
+
+def _relief(holder: Holder, over: Iterable[Excess]) -> float:
+    """Return how much of the excesses ends when the holder goes, as a sum of shares."""
+    return sum(
+        min(
+            holder.own.get(one.provider, {}).get(one.resource_class, 0) / (one.used - one.capacity),
+            1,
+        )
+        for one in over
+    )
+
+
+def _reason(holder: Holder, host: Host, cloud: Cloud, questions: Questions) -> str:
+    """Return why a holder finds no place, as Berth explains it where it offers that."""
+    found = cloud.all_candidates(holder.query)
+    if any(Promises().fitting(found, host.root.uuid)):
+        return "the moves before it in this plan take the room"
+    if any(place.root != host.root.uuid for place in found.places):
+        return "only hosts that are over capacity themselves have room for it"
+    if found.places:
+        return "only this host itself has room for it"
+    try:
+        return str(questions.explain(holder.query, None, None)["message"])
+    except (NotOffered, BadQuestion, Refusal, ClientException):
+        return "no other host has room for it"

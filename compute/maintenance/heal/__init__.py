@@ -1,0 +1,1 @@
+"""Allocations that instances should have."""

@@ -1,0 +1,394 @@
+"""Give instances the allocations that they should have (compute.md §7.2)."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import enum
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keystoneauth1.exceptions import ClientException
+
+from compute import exceptions
+from compute.maintenance.heal.doubling import Doubled, doubled, mended
+from compute.maintenance.heal.guest_places import (
+    DriverPlaces,
+    Knowing,
+    devices,
+    holding_of,
+    own_share,
+)
+from compute.maintenance.heal.placing import VGPU, Placement, place, requested
+from compute.maintenance.heal.ports import Port, Ports
+from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
+from compute.provider_tree.allocation_records import Allocations
+from compute.records.cell_database import CellDatabase
+from compute.records.instance import Instance
+from compute.report import SchedulerReportClient
+from compute.report.consumers.allocations import CONSUMER_GENERATION_VERSION
+from compute.report.consumers.consumer import write_consumer
+from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.report.wire.context import RequestContext
+
+
+class Step(enum.StrEnum):
+    """What has to be done for an instance."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    NOTHING = "nothing"
+    NOT_ON_A_HOST = "not on a host"
+    IN_TRANSITION = "in transition"
+
+
+@dataclass(frozen=True)
+class Healing:
+    """What has to be done for an instance: the step, and the body of the PUT.
+
+    `ports` are the ports that get allocations: (port, the new `allocation` of its profile).
+    `reasons` is class → why it is where it is, for allocations that are made anew; `names` is
+    provider uuid → name, of the node's providers, if they were read. `doubled` is what the instance
+    holds more than once.
+    """
+
+    instance: Instance
+    step: Step
+    payload: dict[str, Any] = field(default_factory=dict)
+    ports: list[tuple[Port, Any]] = field(default_factory=list)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    doubled: list[Doubled] = field(default_factory=list)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the step writes anything."""
+        return self.step in (Step.CREATE, Step.UPDATE)
+
+
+class Changed(Exception):
+    """The instance isn't as it was when its allocations were planned; nothing is left written."""
+
+
+class Healer:
+    """Plans and applies what one instance needs.
+
+    :param driver: says where instances of this host are
+    :param gpu_classes: the classes of which an instance may hold more than it has, by a reshape or
+        a migration that went wrong
+    :param mend: whether to write what `Healing.doubled` shows how to mend
+    """
+
+    def __init__(
+        self,
+        client: SchedulerReportClient,
+        context: RequestContext,
+        cell: CellDatabase,
+        ports: Ports,
+        driver: DriverPlaces,
+        gpu_classes: Iterable[str] = (VGPU,),
+        mend: bool = False,
+    ) -> None:
+        self._client = client
+        self._context = context
+        self._cell = cell
+        self._ports = ports
+        self._driver = driver
+        self._gpu_classes = sorted(gpu_classes)
+        self._mend = mend
+        self._seen: Allocations = {}
+
+    def look_at(self, instances: Iterable[Instance]) -> None:
+        """Read at once what many instances hold, where placement offers that.
+
+        What is settled needs no request of its own then. An instance that needs something is read
+        again when it is planned: others may have written since.
+
+        Raises ConsumerAllocationRetrievalFailed and ClientException.
+        """
+        uuids = [one.uuid for one in instances if one.host is not None and one.task_state is None]
+        seen = self._client.whole_trees.allocations_of_each(self._context, uuids) if uuids else {}
+        self._seen = seen or {}
+
+    def plan(self, instance: Instance, force: bool = False, with_ports: bool = True) -> Healing:
+        """Work out what the instance needs. With `force`, its allocations are made anew.
+
+        New allocations are made where the node's tree has the classes; see
+        compute.maintenance.heal.placing.
+
+        Raises HealPlaceUnknown and HealvGPUAllocationNotSupported where nobody can tell which
+        providers are meant, HealDeviceProfileAllocationNotSupported, ComputeHostNotFound without a
+        record of its node, ConsumerAllocationRetrievalFailed, UnableToQueryPorts,
+        AllocationUpdateFailed if there is no place for its resources or its ports',
+        ResourceProviderNotFound, ResourceProviderRetrievalFailed,
+        ResourceProviderAllocationRetrievalFailed, and ClientException.
+        """
+        if instance.task_state is not None:
+            return Healing(instance, Step.IN_TRANSITION)
+        if instance.node is None or instance.host is None:
+            return Healing(instance, Step.NOT_ON_A_HOST)
+        seen = self._seen.pop(instance.uuid, None)
+        if seen is not None and seen["allocations"] and not force:
+            healing = self._planned(instance, seen, False, with_ports)
+            if not healing.writes:
+                return healing
+        current = self._client.get_allocs_for_consumer(self._context, instance.uuid)
+        return self._planned(instance, current, force, with_ports)
+
+    def _planned(
+        self, instance: Instance, current: Mapping[str, Any], force: bool, with_ports: bool
+    ) -> Healing:
+        step, payload = self._wanted(instance, current)
+        reasons: Mapping[str, str] = {}
+        names: Mapping[str, str] = {}
+        doubles: list[Doubled] = []
+        rebuilt = force or not current["allocations"]
+        if rebuilt:
+            step = Step.UPDATE if current["allocations"] else Step.CREATE
+            placement, names = self._placed(instance)
+            payload["allocations"], reasons = placement.allocations, placement.reasons
+        else:
+            doubles, names = self._doubled(instance, payload["allocations"])
+            if self._mend and any(one.can_be_mended for one in doubles):
+                step = Step.UPDATE
+                payload["allocations"] = mended(payload["allocations"], doubles)
+        placed: list[tuple[Port, Any]] = []
+        if with_ports:
+            before = copy.deepcopy(payload)
+            placed = self._place_ports(instance, payload, rebuilt)
+            if payload != before and step is Step.NOTHING:
+                step = Step.UPDATE
+        return Healing(instance, step, payload, placed, reasons, names, doubles)
+
+    def apply(self, healing: Healing) -> None:
+        """Write what was planned: first the ports. If the allocations are refused, undo the ports.
+
+        What was created for an instance that was deleted or moved meanwhile is removed again.
+
+        Raises Changed, AllocationUpdateFailed, UnableToUpdatePorts, UnableToRollbackPortUpdates,
+        PlacementAPIConnectFailure, and ClientException.
+        """
+        if not self._is_as_planned(healing.instance):
+            raise Changed
+        with self._updated_ports(healing.ports):
+            self._write(healing)
+            if healing.step is Step.CREATE and not self._is_as_planned(healing.instance):
+                self._take_back(healing)
+                raise Changed
+
+    def _is_as_planned(self, instance: Instance) -> bool:
+        """Say whether the instance still is where it was, and nothing is being done with it."""
+        now = self._cell.instances.by_uuid(instance.uuid)
+        return (
+            now is not None
+            and not now.deleted
+            and now.task_state is None
+            and (now.host, now.node) == (instance.host, instance.node)
+        )
+
+    def _write(self, healing: Healing) -> None:
+        instance = healing.instance
+        if self._client.put_allocations(self._context, instance.uuid, healing.payload):
+            return
+        # put_allocations doesn't report the reason; a second attempt does.
+        body = healing.payload | {"version": CONSUMER_GENERATION_VERSION}
+        write_consumer(
+            self._client, self._context, instance.uuid, body, healing.payload["allocations"]
+        )
+
+    def _take_back(self, healing: Healing) -> None:
+        """Remove what was just created, unless somebody changed it since."""
+        uuid = healing.instance.uuid
+        now = self._client.get_allocs_for_consumer(self._context, uuid)
+        if _resources(now["allocations"]) == _resources(healing.payload["allocations"]):
+            body = now | {"version": CONSUMER_GENERATION_VERSION}
+            write_consumer(self._client, self._context, uuid, body, {})
+
+    def _wanted(
+        self, instance: Instance, current: Mapping[str, Any]
+    ) -> tuple[Step, dict[str, Any]]:
+        """Return what is to be done for an instance with allocations."""
+        body = {
+            "allocations": {
+                provider: {"resources": dict(part["resources"])}
+                for provider, part in current["allocations"].items()
+            },
+            "project_id": instance.project_id,
+            "user_id": instance.user_id,
+            "consumer_generation": current.get("consumer_generation"),
+        }
+        owner = (current.get("project_id"), current.get("user_id"))
+        same = owner == (instance.project_id, instance.user_id)
+        return (Step.NOTHING if same else Step.UPDATE), body
+
+    def _placed(self, instance: Instance) -> tuple[Placement, dict[str, str]]:
+        """Return where the instance's resources go, and provider uuid → name."""
+        if "accel:device_profile" in instance.flavor.extra_specs:
+            raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
+        tree = read_tree(self._client, self._context, self._node_uuid(instance))
+        share = own_share(holding_of(self._cell, instance))
+        asked = requested(instance, tree)
+        resources = Counter(asked)
+        for amounts in devices(share, instance.node or "", tree).values():
+            # nova's flavors ask for devices by an alias; others ask for the class itself
+            resources.update({name: n for name, n in amounts.items() if name not in asked})
+        pools: list[ProviderDetails] = []
+
+        def read_pools() -> list[ProviderDetails]:
+            pools.extend(read_sharing(self._client, self._context, tree[0]))
+            return pools
+
+        knowing = Knowing(self._driver, share, instance, tree)
+        placement = place(instance, resources, tree, read_pools, knowing)
+        return placement, {one.uuid: one.name for one in (*tree, *pools)}
+
+    def _doubled(
+        self, instance: Instance, allocations: Mapping[str, Any]
+    ) -> tuple[list[Doubled], dict[str, str]]:
+        """Return what the instance holds more than once of its node, and provider uuid → name."""
+        has = Counter[str]()
+        for part in allocations.values():
+            has.update(part["resources"])
+        if not any(has[name] > 1 for name in self._gpu_classes):
+            return [], {}
+        asked = requested(instance, [])
+        suspected = {
+            name: asked[name]
+            for name in self._gpu_classes
+            if name in asked and has[name] > asked[name]
+        }
+        if not suspected:
+            return [], {}
+        held = holding_of(self._cell, instance)
+        if held.moves:
+            return [], {}
+        tree = read_tree(self._client, self._context, self._node_uuid(instance))
+        knowing = Knowing(self._driver, own_share(held), instance, tree)
+        names = {one.uuid: one.name for one in tree}
+        return doubled(suspected, allocations, names, knowing), names
+
+    def _node_uuid(self, instance: Instance) -> str:
+        node = self._cell.compute_nodes.by_host_and_node(instance.host or "", instance.node or "")
+        if node is None:
+            raise exceptions.ComputeHostNotFound(host=instance.host)
+        return node.uuid
+
+    # Ports
+
+    def _place_ports(
+        self, instance: Instance, payload: dict[str, Any], rebuilt: bool
+    ) -> list[tuple[Port, Any]]:
+        """Add what the instance's ports lack to `payload`; return the new allocation of each port.
+
+        :param rebuilt: `payload` is made anew, and lacks the ports that have allocations, too
+        """
+        ports = [port for port in self._ports.of_instance(instance.uuid) if port.groups()]
+        lacking = [port for port in ports if port.lacks_allocation]
+        settled = [port for port in ports if not port.lacks_allocation]
+        if rebuilt:
+            lacking += self._give_back(instance, payload, settled)
+        else:
+            # A run that was killed before it wrote what the port says already.
+            self._give_back(instance, payload, [one for one in settled if _lost(one, payload)])
+        if not lacking:
+            return []
+        candidate = self._only_candidate(instance, lacking)
+        for provider, part in candidate["allocations"].items():
+            _add(payload, provider, part["resources"])
+        return [(port, port.placed(candidate["mappings"])) for port in lacking]
+
+    def _give_back(
+        self, instance: Instance, payload: dict[str, Any], ports: list[Port]
+    ) -> list[Port]:
+        """Add the allocations of ports to `payload`; return ports with allocations elsewhere."""
+        if not ports:
+            return []
+        rows = self._client.get_providers_in_tree(self._context, self._node_uuid(instance))
+        here = {row["uuid"] for row in rows}
+        elsewhere = []
+        for port in ports:
+            got = port.got()
+            if any(provider not in here for provider, _ in got):
+                elsewhere.append(port)
+                continue
+            for provider, resources in got:
+                _add(payload, provider, resources)
+        return elsewhere
+
+    def _only_candidate(self, instance: Instance, ports: list[Port]) -> dict[str, Any]:
+        root = self._node_uuid(instance)
+        groups = {
+            suffix: RequestGroup(group.resources, group.required_traits, in_tree=root)
+            for port in ports
+            for suffix, group in port.groups().items()
+        }
+        request = ResourceRequest(
+            groups,
+            group_policy="none" if len(groups) > 1 else None,
+            same_subtree=tuple(port.same_subtree() for port in ports if port.same_subtree()),
+        )
+        found = self._client.get_allocation_candidates(self._context, request)
+        if found is None:
+            raise exceptions.PlacementAPIConnectFailure()
+        candidates = found[0] or []
+        if len(candidates) != 1:
+            raise exceptions.AllocationUpdateFailed(
+                consumer_uuid=instance.uuid,
+                error=f"there are {len(candidates)} candidates for the resources of its ports "
+                f"{', '.join(port.id for port in ports)}, and one is needed",
+            )
+        return copy.deepcopy(candidates[0])
+
+    @contextlib.contextmanager
+    def _updated_ports(self, ports: list[tuple[Port, Any]]) -> Iterator[None]:
+        done: list[Port] = []
+        try:
+            for port, allocation in ports:
+                self._set(port, allocation)
+                done.append(port)
+            yield
+        except BaseException:
+            self._set_back(done)
+            raise
+
+    def _set(self, port: Port, allocation: Any) -> None:
+        try:
+            self._ports.set_allocation(port, allocation)
+        except BaseException:
+            # The port may be updated although the answer was lost.
+            with contextlib.suppress(exceptions.UnableToUpdatePorts):
+                self._ports.set_allocation(port, port.allocation)
+            raise
+
+    def _set_back(self, ports: list[Port]) -> None:
+        failed, errors = [], []
+        for port in ports:
+            try:
+                self._ports.set_allocation(port, port.allocation)
+            except (exceptions.UnableToUpdatePorts, ClientException) as error:
+                failed.append(port.id)
+                errors.append(str(error))
+        if failed:
+            raise exceptions.UnableToRollbackPortUpdates(
+                error="; ".join(errors), port_uuids=", ".join(failed)
+            )
+
+
+def _add(payload: dict[str, Any], provider: str | None, resources: Mapping[str, int]) -> None:
+    held = payload["allocations"].setdefault(provider, {"resources": {}})["resources"]
+    for name, amount in resources.items():
+        held[name] = held.get(name, 0) + amount
+
+
+def _lost(port: Port, payload: Mapping[str, Any]) -> bool:
+    """Say whether the port has its allocation of a provider that the payload has none of."""
+    held: Mapping[str | None, Any] = _resources(payload["allocations"])
+    return any(
+        resources.keys() - held.get(provider, {}).keys() for provider, resources in port.got()
+    )
+
+
+def _resources(allocations: Mapping[str, Any]) -> dict[Any, Any]:
+    return {provider: part["resources"] for provider, part in allocations.items()}

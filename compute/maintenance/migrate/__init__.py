@@ -1,0 +1,1 @@
+"""Moving a node's inventory and allocations while its service is down."""

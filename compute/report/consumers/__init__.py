@@ -1,0 +1,1 @@
+"""What consumers hold, ask for and use."""

@@ -1,0 +1,1 @@
+"""Providers and their trees: read, compared, written."""

@@ -1,0 +1,165 @@
+"""What the report client remembers of placement (compute.md §3.5).
+
+The cache is one ProviderTree, and for each provider the time at which its associations –
+inventories, aggregates and traits – were last read.
+
+Several threads may use one cache, each with a tree of its own; sharing providers belong to several
+trees. No lock is held during a request. So another thread may forget the providers that a thread
+works with, after a conflict. `working_with` makes a conflict of that, which is worth a retry.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from oslo_config import cfg
+
+from compute.exceptions import ResourceProviderUpdateConflict
+from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Allocations
+from compute.report.trees.recollection import Recollection
+
+LOG = logging.getLogger(__name__)
+
+
+class ProviderCache:
+    """The last known state of providers, and the time at which each provider was read.
+
+    :param conf: configuration with group [compute]; the refresh period is read at each use
+
+    `tree` has the providers. `read_at` has the time at which a provider's associations were read,
+    in seconds of a clock that never goes back; a provider without a time was not read whole.
+    `recollection` has what was known before a conflict. `gathered` has the allocations of consumers
+    as they were read for the reshape that is going on; `before_reshape` has them by root, where
+    they were read whole because a reshape may follow. `imagined` has the providers that a rehearsal
+    only imagines.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        #: how often something was forgotten
+        self._forgotten = 0
+        self.tree = ProviderTree()
+        self.read_at: dict[str, float] = {}
+        self.recollection = Recollection()
+        self.gathered: Allocations = {}
+        self.before_reshape: dict[str, Allocations] = {}
+        self.imagined: set[str] = set()
+
+    @contextmanager
+    def working_with(self, uuid: str) -> Iterator[None]:
+        """Raise ResourceProviderUpdateConflict if another thread forgot a provider meanwhile."""
+        before = self._forgotten
+        try:
+            yield
+        except ValueError as missing:
+            if self._forgotten == before:
+                raise
+            raise ResourceProviderUpdateConflict(
+                uuid=uuid, generation=0, error=f"forgotten meanwhile: {missing}"
+            ) from missing
+
+    # Forgetting
+
+    def clear(self, init: bool = False) -> None:
+        """Forget everything, so that it is all read again; log that unless `init`."""
+        if not init:
+            LOG.info("Clearing the report client's provider cache.")
+        self._forgotten += 1
+        self.tree = ProviderTree()
+        self.read_at = {}
+        self.recollection = Recollection()
+        self.gathered = {}
+        self.before_reshape = {}
+        self.imagined = set()
+
+    def forget_after_conflict(self) -> None:
+        """Forget everything, but recollect it for what turns out not to have changed since."""
+        recollection = Recollection.of(self.tree, set(self.read_at), self.gathered)
+        self.clear()
+        self.recollection = recollection
+
+    def settled(self) -> None:
+        """Drop what was kept for another try: there is nothing left to do.
+
+        Another thread that is about to try again just reads more.
+        """
+        self.gathered = {}
+        self.before_reshape = {}
+        self.recollection = Recollection()
+
+    def forget_tree(self, uuid: str) -> None:
+        """Forget the whole tree that `uuid` belongs to, if it is known; keep the other trees."""
+        try:
+            members = self.tree.get_provider_uuids_in_tree(uuid)
+        except ValueError:
+            return
+        self._forgotten += 1
+        with suppress(ValueError):  # another thread was quicker
+            self.tree.forget(members[0])
+        for member in members:
+            self.read_at.pop(member, None)
+
+    def invalidate(self, name_or_uuid: str, cacheonly: bool = False) -> None:
+        """Forget a provider and all below it; unknown ones are fine.
+
+        `cacheonly` keeps the provider, which is read again the next time. The time of reading is
+        kept by uuid: given a name, the time stays.
+        """
+        if not cacheonly:
+            self._forgotten += 1
+            try:
+                self.tree.forget(name_or_uuid)
+            except ValueError:
+                LOG.debug("Provider %s was not cached.", name_or_uuid)
+        self.read_at.pop(name_or_uuid, None)
+
+    # Keeping
+
+    def keep(self, row: Mapping[str, Any]) -> None:
+        """Put in what placement told of a provider in one answer. Raise ValueError if unknown.
+
+        :param row: with `uuid`, `inventories`, `aggregates`, `traits` and `generation`
+        """
+        uuid = row["uuid"]
+        self.tree.update_inventory(uuid, row["inventories"])
+        self.tree.update_aggregates(uuid, row["aggregates"])
+        self.tree.update_traits(uuid, row["traits"], generation=row["generation"])
+
+    # Rehearsing
+
+    def imagine_root(self, name: str, uuid: str) -> None:
+        """Take a provider for known that placement doesn't have, or not yet."""
+        if not self.tree.exists(uuid):
+            self.tree.new_root(name, uuid)
+        self.imagined.add(uuid)
+
+    def stop_imagining(self, uuids: Iterable[str]) -> None:
+        """Forget those of the providers that were only imagined: they are created now."""
+        for uuid in self.imagined.intersection(uuids):
+            self.imagined.discard(uuid)
+            self.tree.forget(uuid)
+
+    # Age
+
+    def is_stale(self, uuid: str) -> bool:
+        """Say whether the provider's associations are due to be read (again)."""
+        if uuid in self.imagined:
+            return False
+        period = self._conf.compute.resource_provider_association_refresh
+        last = self.read_at.get(uuid)
+        if last is None:
+            return True
+        return bool(period) and time.monotonic() - last > period
+
+    def note_read(self, uuid: str) -> None:
+        """Remember that the provider's associations were read just now."""
+        self.read_at[uuid] = time.monotonic()
+
+    def note_unread(self, uuid: str) -> None:
+        """Remember that the provider's associations are not read whole, so that it is stale."""
+        self.read_at.pop(uuid, None)

@@ -1,0 +1,191 @@
+"""Whole trees of providers: reading them into the cache, and ensuring that their root exists.
+
+See compute.md §3.6.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection
+from typing import Any
+
+from compute import exceptions
+from compute.provider_tree import ProviderSubTree, ProviderTree
+from compute.report.trees.associations import Associations
+from compute.report.trees.cache import ProviderCache
+from compute.report.trees.providers import FOUND, Providers
+from compute.report.trees.whole_trees import Row, WholeTrees
+from compute.report.wire.transport import reached
+
+
+class Trees:
+    """The trees that the cache knows. `context` is any object with a `global_id`, or None."""
+
+    def __init__(
+        self,
+        cache: ProviderCache,
+        providers: Providers,
+        associations: Associations,
+        whole_trees: WholeTrees,
+    ) -> None:
+        self._cache = cache
+        self._providers = providers
+        self._associations = associations
+        self._whole_trees = whole_trees
+
+    def ensure(
+        self,
+        context: Any,
+        uuid: str,
+        name: str | None = None,
+        parent_provider_uuid: str | None = None,
+    ) -> str:
+        """Create the provider unless it exists, and have its tree in the cache; return its uuid.
+
+        A provider that exists keeps its name and its parent. Nothing is sent while the cache is
+        fresh. Raise ResourceProviderCreationFailed and what the reading methods raise.
+        """
+        if self._is_known(context, uuid):
+            for member in self._cache.tree.get_provider_uuids(uuid):
+                self._associations.refresh(context, member)
+        elif not self.load(context, uuid):
+            self._create_and_cache(context, uuid, name or uuid, parent_provider_uuid)
+        return uuid
+
+    def _ensure_or_imagine(self, context: Any, uuid: str, name: str) -> None:
+        """Have the root's tree in the cache; imagine a missing root if trees are written whole."""
+        if self._is_known(context, uuid):
+            self.ensure(context, uuid, name)
+        elif self.load(context, uuid):
+            return
+        else:
+            self._providers.namesakes.warn_of_alike(context, uuid, name)
+            if self._whole_trees.offered(context):
+                self._cache.imagine_root(name, uuid)
+            else:
+                self._create_and_cache(context, uuid, name, None)
+
+    def _is_known(self, context: Any, uuid: str) -> bool:
+        """Say whether the tree needn't be read as a whole.
+
+        If only some of its other providers are stale, they are read one by one, unless one request
+        reads them all.
+        """
+        cache = self._cache
+        if not cache.tree.exists(uuid) or cache.is_stale(uuid):
+            return False
+        stale = any(cache.is_stale(member) for member in cache.tree.get_provider_uuids(uuid))
+        return not (stale and self._whole_trees.offered(context))
+
+    def load(self, context: Any, uuid: str) -> bool:
+        """Read the whole tree of `uuid` into the cache; say whether placement knows it."""
+        whole = self._whole_trees.of(context, uuid)
+        if whole is not None:
+            return self._load_whole(context, uuid, whole)
+        rows = self._providers.in_tree(context, uuid)
+        if not rows:
+            self._cache.invalidate(uuid)
+            return False
+        self._cache.tree.populate_from_iterable(rows)
+        members = self._cache.tree.get_provider_uuids_in_tree(uuid)
+        for member in members:
+            # They have no associations yet: none may pass for fresh if the next reads fail.
+            self._cache.note_unread(member)
+        for member in members:
+            if not self._associations.recollect(context, member):
+                self._associations.refresh(context, member, force=True)
+        return True
+
+    def load_existing(self, context: Any, uuids: Collection[str]) -> set[str]:
+        """Read the trees of those providers that placement knows; return these providers.
+
+        Raise what the reading methods raise.
+        """
+        asked = uuids
+        trees = self._whole_trees.of_each(context, uuids, "traits")
+        if trees is not None:
+            asked = {row["uuid"] for tree in trees for row in tree}.intersection(uuids)
+        return {uuid for uuid in asked if self.load(context, uuid)}
+
+    def _load_whole(self, context: Any, uuid: str, rows: list[Row]) -> bool:
+        if not rows:
+            self._cache.invalidate(uuid)
+            return False
+        members = [row["uuid"] for row in rows]
+        for member in members:
+            self._cache.note_unread(member)
+        self._cache.tree.populate_from_iterable(rows)
+        for row in rows:
+            self._cache.keep(row)
+        aggregates = {aggregate for row in rows for aggregate in row["aggregates"]}
+        self._associations.load_sharing(context, uuid, aggregates)
+        for member in members:
+            self._cache.note_read(member)
+        return True
+
+    def _create_and_cache(
+        self, context: Any, uuid: str, name: str, parent_provider_uuid: str | None
+    ) -> None:
+        if parent_provider_uuid and not self._cache.tree.exists(parent_provider_uuid):
+            self.load(context, parent_provider_uuid)
+        created = reached(
+            self._providers.transport,
+            lambda: self._providers.create(context, uuid, name, parent_provider_uuid),
+            exceptions.ResourceProviderCreationFailed(name=name),
+        )
+        if created is None:
+            raise exceptions.ResourceProviderCreationFailed(name=name)
+        # Another writer made it, maybe with another parent, and may have added to it since.
+        if created.get(FOUND) and self.load(context, uuid):
+            return
+        parent = created.get("parent_provider_uuid")
+        if parent is None:
+            self._cache.tree.new_root(created["name"], uuid, created["generation"])
+        else:
+            self._cache.tree.new_child(created["name"], parent, uuid, created["generation"])
+        self._cache.note_read(uuid)
+
+    def ensured_tree(
+        self,
+        context: Any,
+        uuid: str,
+        name: str | None = None,
+        parent_provider_uuid: str | None = None,
+    ) -> ProviderTree:
+        """Return a private copy of everything known, with provider `uuid` in it.
+
+        The provider is created, named `name` (else by its uuid), if placement has none. It may be
+        any member of a tree. The copy holds what is known of other trees as well; the caller must
+        not edit those. Raise what `ensure` raises, and ResourceProviderUpdateConflict if another
+        thread made the client forget the tree meanwhile.
+        """
+        with self._cache.working_with(uuid):
+            self.ensure(context, uuid, name, parent_provider_uuid)
+            return copy.deepcopy(self._cache.tree)
+
+    def ensured_subtree(
+        self,
+        context: Any,
+        uuid: str,
+        name: str | None = None,
+        parent_provider_uuid: str | None = None,
+        with_sharing: bool = False,
+        may_imagine: bool = False,
+    ) -> ProviderSubTree:
+        """Return a private copy of the one tree rooted at `uuid`, created as by `ensured_tree`.
+
+        With `may_imagine` a root that placement doesn't have may be left to `TreeSync.run`, which
+        then creates it together with the rest of its tree, or not at all.
+
+        `with_sharing` adds, as roots without children, the providers that share with one of the
+        aggregates of the tree's members. Raise what `ensured_tree` raises, and ValueError if `uuid`
+        isn't a root.
+        """
+        with self._cache.working_with(uuid):
+            if may_imagine and parent_provider_uuid is None:
+                self._ensure_or_imagine(context, uuid, name or uuid)
+            else:
+                self.ensure(context, uuid, name, parent_provider_uuid)
+            if with_sharing:
+                return self._cache.tree.subtree_with_sharing(uuid)
+            return self._cache.tree.subtree(uuid)

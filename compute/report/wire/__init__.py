@@ -1,0 +1,1 @@
+"""Requests to placement: how they are sent, what is promised, why they failed."""

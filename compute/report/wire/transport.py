@@ -1,0 +1,364 @@
+"""How the report client sends requests: the verbs, retries, and what a lost request means.
+
+Every request goes through a keystoneauth1 adapter that doesn't raise on HTTP status. So a caller
+looks at the response. A response below 400 is truthy, and its status is one that placement
+promises. Any other success raises a `ClientException`, as keystoneauth1 does when there is no
+answer at all (compute.md §3.1, §3.3).
+
+The decorators `safe_connect`, `rebuilds_adapter` and `retries` are for methods of an object that
+has a `transport`.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from keystoneauth1 import exceptions as ksa_exc
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+from compute import exceptions
+from compute.report.wire.status_contract import as_promised
+
+if TYPE_CHECKING:
+    from requests import Response
+
+LOG = logging.getLogger(__name__)
+
+CONCURRENT_UPDATE = "placement.concurrent_update"
+INVENTORY_IN_USE = "placement.inventory.inuse"
+#: The service's own words; a proxy that gave up waiting doesn't have them.
+NOT_DONE = "Nothing was changed."
+ATTEMPTS = 4
+SILENT_WARNINGS = 10
+
+#: what `safe_connect` takes for an unreachable placement
+UNCONNECTED = (
+    ksa_exc.EndpointNotFound,
+    ksa_exc.MissingAuthPlugin,
+    ksa_exc.Unauthorized,
+    ksa_exc.DiscoveryFailure,
+    ksa_exc.ConnectFailure,
+)
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_C = TypeVar("_C", bound="Connected")
+
+
+class Sender(Protocol):
+    """A keystoneauth1 adapter, or an object that sends requests as one does."""
+
+    #: headers that go with each request, name → value, or None
+    additional_headers: Any
+
+    def get(self, url: str, **kwargs: Any) -> Response:
+        """GET `url`."""
+
+    def post(self, url: str, **kwargs: Any) -> Response:
+        """POST to `url`."""
+
+    def put(self, url: str, **kwargs: Any) -> Response:
+        """PUT `url`."""
+
+    def delete(self, url: str, **kwargs: Any) -> Response:
+        """DELETE `url`."""
+
+
+class Connected(Protocol):
+    """An object that sends requests through a transport."""
+
+    transport: Transport
+
+
+class Transport:
+    """The connection to placement: an adapter, the four verbs, and how often to warn.
+
+    :param connect: returns the adapter; it is called again after placement's endpoint was not found
+    :param sleep: waits so many seconds between attempts
+    :param on_connect: called before each call of `connect`: another placement may answer then
+    :param on_request: called after each request with its method, and the status of the answer or
+        None; None: nobody counts
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Sender],
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        on_connect: Callable[[], None] = lambda: None,
+        on_request: Callable[[str, int | None], None] | None = None,
+    ) -> None:
+        self._connect = connect
+        self._on_request = on_request
+        self._on_connect = on_connect
+        self._silent = 0
+        self.sleep = sleep
+        self.adapter = self._new_adapter()
+
+    def _new_adapter(self) -> Sender:
+        self._on_connect()
+        adapter = self._connect()
+        if adapter.additional_headers is None:
+            adapter.additional_headers = {}
+        # Others may be there already: PlacementDirect names its caller's token and roles.
+        if "accept" not in {name.lower() for name in adapter.additional_headers}:
+            adapter.additional_headers["accept"] = "application/json"
+        return adapter
+
+    def get(
+        self, url: str, version: str | None = None, global_request_id: str | None = None
+    ) -> Response:
+        """GET `url` at microversion `version`; None: no microversion header, that is 1.0."""
+        options = _request(version, global_request_id)
+        return self._answer("GET", url, lambda: self.adapter.get(url, **options))
+
+    def post(
+        self,
+        url: str,
+        data: Any,
+        version: str | None = None,
+        global_request_id: str | None = None,
+    ) -> Response:
+        """POST `data` as JSON."""
+        options = {"json": data, **_request(version, global_request_id)}
+        return self._answer("POST", url, lambda: self.adapter.post(url, **options))
+
+    def put(
+        self,
+        url: str,
+        data: Any,
+        version: str | None = None,
+        global_request_id: str | None = None,
+    ) -> Response:
+        """PUT `data` as JSON; None: no body."""
+        options = ({} if data is None else {"json": data}) | _request(version, global_request_id)
+        return self._answer("PUT", url, lambda: self.adapter.put(url, **options))
+
+    def delete(
+        self, url: str, version: str | None = None, global_request_id: str | None = None
+    ) -> Response:
+        """DELETE `url`."""
+        options = _request(version, global_request_id)
+        return self._answer("DELETE", url, lambda: self.adapter.delete(url, **options))
+
+    def warn_limited(self, message: str, *args: object) -> None:
+        """Log a warning once, then stay silent the next ten times: the cause stays for a while."""
+        if self._silent:
+            self._silent -= 1
+            return
+        self._silent = SILENT_WARNINGS
+        LOG.warning(message, *args)
+
+    def connect_anew(self) -> None:
+        """Make a new adapter.
+
+        The adapter keeps the catalogue in which the endpoint was not found; only a new adapter
+        looks again.
+        """
+        self.adapter = self._new_adapter()
+
+    def _answer(self, method: str, url: str, send: Callable[[], Response]) -> Response:
+        """Send a request; log at DEBUG what was asked, the answer's status and the duration."""
+        begun = time.monotonic()
+        try:
+            response = send()
+        except Exception as failure:
+            took = time.monotonic() - begun
+            LOG.debug("%s %s: %s after %.3f s", method, url, type(failure).__name__, took)
+            if self._on_request is not None:
+                self._on_request(method, None)
+            raise
+        took = time.monotonic() - begun
+        if self._on_request is not None:
+            self._on_request(method, response.status_code)
+        LOG.debug("%s %s: %s in %.3f s", method, url, response.status_code, took)
+        return as_promised(method, url, response)
+
+
+def _request(version: str | None, global_request_id: str | None) -> dict[str, Any]:
+    headers = {}
+    if version is not None:
+        # Set here and not by keystoneauth1's `microversion`, so that it wins over a default
+        # header of the adapter and needs no service type.
+        headers["OpenStack-API-Version"] = f"placement {version}"
+    if global_request_id is not None:
+        headers["X-Openstack-Request-Id"] = global_request_id
+    return {"headers": headers, "raise_exc": False}
+
+
+def global_id(context: Any) -> str | None:
+    """Return the request id that placement's log lines about `context` carry; None without one."""
+    return getattr(context, "global_id", None)
+
+
+def error_code(response: Response) -> str | None:
+    """Return the `code` of the first error in the body, or None: there is one from 1.23 on."""
+    return _first_error(response).get("code")
+
+
+def error_detail(response: Response) -> str:
+    """Return the `detail` of the first error in the body, or the body as it is."""
+    return _first_error(response).get("detail") or response.text
+
+
+def _first_error(response: Response) -> dict[str, Any]:
+    try:
+        first = response.json()["errors"][0]
+    except (ValueError, LookupError, TypeError):
+        return {}
+    return first if isinstance(first, dict) else {}
+
+
+def safe_connect(
+    method: Callable[Concatenate[_C, _P], _R],
+) -> Callable[Concatenate[_C, _P], _R | None]:
+    """Return None, with a warning, if placement can't be reached or refuses our credentials.
+
+    A decorated method returns None in no case of success, so its callers treat None as failure.
+    HTTP errors and other exceptions pass.
+    """
+
+    @wraps(method)
+    def safely(self: _C, *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+        try:
+            return method(self, *args, **kwargs)
+        except ksa_exc.EndpointNotFound:
+            self.transport.warn_limited("The placement API endpoint was not found.")
+            self.transport.connect_anew()
+        except ksa_exc.MissingAuthPlugin:
+            self.transport.warn_limited(
+                "No authentication information found for placement API. Set it in [placement]."
+            )
+        except ksa_exc.Unauthorized:
+            self.transport.warn_limited(
+                "Placement service credentials do not work. Optional use of placement is disabled."
+            )
+        except ksa_exc.DiscoveryFailure:
+            self.transport.warn_limited("Discovering suitable URL for placement API failed.")
+        except ksa_exc.ConnectFailure as lost:
+            LOG.warning("Placement API service is not responding: %s", lost)
+        return None
+
+    return safely
+
+
+def rebuilds_adapter(
+    method: Callable[Concatenate[_C, _P], _R],
+) -> Callable[Concatenate[_C, _P], _R]:
+    """Let every exception pass, but connect anew after placement's endpoint was not found."""
+
+    @wraps(method)
+    def watched(self: _C, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return method(self, *args, **kwargs)
+        except ksa_exc.EndpointNotFound:
+            self.transport.connect_anew()
+            raise
+
+    return watched
+
+
+def never_sent(failure: BaseException) -> bool:
+    """Say whether a request that failed never got as far as placement.
+
+    That is sure where there was no endpoint, no token or no connection. A connection that breaks
+    later may have carried the whole request.
+    """
+    before = (ksa_exc.CatalogException, ksa_exc.DiscoveryFailure, ksa_exc.AuthorizationFailure)
+    if isinstance(failure, (*before, ksa_exc.MissingAuthPlugin)):
+        return True
+    waiting, seen = [failure], set()
+    while waiting:
+        cause = waiting.pop()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        if isinstance(cause, (NewConnectionError, ConnectTimeoutError)):
+            return True
+        known = (cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args)
+        waiting += [one for one in known if isinstance(one, BaseException)]
+    return not isinstance(failure, ksa_exc.ClientException)
+
+
+def reached(
+    transport: Transport,
+    send: Callable[[], _R],
+    failure: exceptions.NovaException | None = None,
+) -> _R:
+    """Return what `send` returns; raise `failure` where `safe_connect` would warn.
+
+    That is for parts of an update: whoever began it logs the one failure, with its cause. Without
+    `failure` PlacementAPIConnectFailure is raised.
+    """
+    try:
+        return send()
+    except UNCONNECTED as lost:
+        if isinstance(lost, ksa_exc.EndpointNotFound):
+            transport.connect_anew()
+        raise failure or exceptions.PlacementAPIConnectFailure() from lost
+
+
+class Retry(Exception):
+    """Raised within a `retries` method: another writer was quicker, so run the method again."""
+
+    def __init__(self, operation: str, reason: str) -> None:
+        super().__init__(f"{operation}: {reason}")
+        self.operation = operation
+        self.reason = reason
+
+
+def retries(
+    method: Callable[Concatenate[_C, _P], _R],
+) -> Callable[Concatenate[_C, _P], _R | bool]:
+    """Run the method again when it raises Retry: four times in all, waiting ever longer.
+
+    After the last attempt an error is logged, and False is returned.
+    """
+
+    @wraps(method)
+    def patiently(self: _C, *args: _P.args, **kwargs: _P.kwargs) -> _R | bool:
+        failed: Retry | None = None
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                self.transport.sleep(random.uniform(0, 2 * attempt))
+            try:
+                return method(self, *args, **kwargs)
+            except Retry as again:
+                failed = again
+                LOG.debug("Unable to %s because %s; trying again.", again.operation, again.reason)
+        if failed:
+            LOG.error(
+                "Failed scheduler client operation %s: out of retries: %s",
+                failed.operation,
+                failed.reason,
+            )
+        return False
+
+    return patiently
+
+
+def report_construction_failure(failure: Exception) -> None:
+    """Log why a report client could not be made, in words an operator can act on."""
+    advice: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str]] = (
+        (ksa_exc.EndpointNotFound, "The placement API endpoint was not found."),
+        (
+            (ksa_exc.MissingAuthPlugin, ksa_exc.NoMatchingPlugin, ksa_exc.OptionError),
+            "No usable authentication information found for placement API: check [placement].",
+        ),
+        (ksa_exc.Unauthorized, "Placement service credentials do not work."),
+        (ksa_exc.DiscoveryFailure, "Discovering suitable URL for placement API failed."),
+        (
+            (ksa_exc.ConnectFailure, ksa_exc.ConnectTimeout, ksa_exc.RequestTimeout),
+            "Placement API service is not responding.",
+        ),
+    )
+    for kinds, words in advice:
+        if isinstance(failure, kinds):
+            LOG.error("%s (%s)", words, failure)
+            return
+    LOG.error("Failed to initialize placement client.", exc_info=failure)

@@ -1,0 +1,1 @@
+"""Allocations of instances: who writes them, where they lie, which are stale."""

@@ -1,0 +1,1 @@
+"""Claims: giving instances a share of a node, and taking it back."""

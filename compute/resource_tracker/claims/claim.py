@@ -1,0 +1,180 @@
+"""Claims: an instance's share of a node, held while it is built or moved (compute.md §4.11).
+
+A claim is a context manager: an exception that leaves the block gives the share back.
+Processors, memory and disk aren't tested here. Placement holds them already, or, where the tracker
+writes allocations, refuses them when the tracker does.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol
+
+from compute import exceptions
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import Flavor, Instance
+from compute.records.migration import Migration
+from compute.resource_tracker.claims import numa_fit
+
+LOG = logging.getLogger(__name__)
+
+
+class ClaimKeeper(Protocol):
+    """The methods of the resource tracker that take a claim's share back."""
+
+    def abort_instance_claim(self, context: Any, instance: Instance, nodename: str) -> None:
+        """Give back what the instance holds of the node."""
+
+    def drop_move_claim(
+        self,
+        context: Any,
+        instance: Instance,
+        nodename: str,
+        flavor: Flavor | None = None,
+        prefix: str = "new_",
+    ) -> None:
+        """Give back what a move holds of the node."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a claim is tested against.
+
+    :param placed_topologies: the NUMA topologies of the instances on the node, with the host cell
+        of each instance cell
+    :param pci_available: whether the node has the devices that the instance requests
+    """
+
+    placed_topologies: list[dict[str, Any]] = field(default_factory=list)
+    pci_available: bool = True
+
+
+class NopClaim:
+    """Claims nothing: for an instance that needs no share."""
+
+    def __init__(self, migration: Migration | None = None) -> None:
+        self.migration = migration
+        self.claimed_numa_topology: dict[str, Any] | None = None
+
+    def __enter__(self) -> NopClaim:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self.abort()
+
+    def abort(self) -> None:
+        """Give back what was claimed."""
+
+
+class Claim(NopClaim):
+    """A new instance's share.
+
+    :param tracker: the resource tracker that makes the claim
+    :param pci_requests: the devices that the instance requests
+    :param limits: `cpu_allocation_ratio` and `ram_allocation_ratio` of NUMA cells, which come
+        before those of the record
+    :param room: what the claim is tested against; None: an empty node
+    :raises ComputeResourcesUnavailable: it doesn't fit; all reasons are in the message
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        instance: Instance,
+        nodename: str,
+        tracker: ClaimKeeper,
+        compute_node: ComputeNode,
+        pci_requests: list[dict[str, Any]],
+        migration: Migration | None = None,
+        limits: dict[str, Any] | None = None,
+        *,
+        room: Room | None = None,
+    ) -> None:
+        super().__init__(migration)
+        self.context = context
+        self.instance = instance
+        self.nodename = nodename
+        self.tracker = tracker
+        room = Room() if room is None else room
+        reasons = [
+            reason
+            for reason in (
+                self._test_numa(compute_node, room.placed_topologies, limits or {}),
+                "Claim pci failed" if pci_requests and not room.pci_available else None,
+            )
+            if reason
+        ]
+        if reasons:
+            raise exceptions.ComputeResourcesUnavailable(reason="; ".join(reasons))
+
+    def _test_numa(
+        self, node: ComputeNode, placed: list[dict[str, Any]], limits: dict[str, Any]
+    ) -> str | None:
+        """Place the instance's cells; return why that can't be done."""
+        wanted = self.instance.numa_topology
+        if not wanted:
+            return None
+        self.claimed_numa_topology = numa_fit.fit(
+            node.numa_topology,
+            placed,
+            wanted,
+            limits.get("cpu_allocation_ratio") or node.cpu_allocation_ratio or 1.0,
+            limits.get("ram_allocation_ratio") or node.ram_allocation_ratio or 1.0,
+        )
+        if self.claimed_numa_topology is None:
+            return "Requested instance NUMA topology cannot fit the given host NUMA topology"
+        return None
+
+    def abort(self) -> None:
+        """Give the instance's share back; the instance is on no host any more."""
+        LOG.debug("Aborting claim of instance %s on %s", self.instance.uuid, self.nodename)
+        self.tracker.abort_instance_claim(self.context, self.instance, self.nodename)
+
+
+class MoveClaim(Claim):
+    """The share of an instance that comes from another node, or is resized here.
+
+    :param flavor: the flavor that the instance will have
+    :param image_meta: has no effect: the instance's topology and requests follow from it already
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        instance: Instance,
+        nodename: str,
+        flavor: Flavor,
+        image_meta: Any,
+        tracker: ClaimKeeper,
+        compute_node: ComputeNode,
+        pci_requests: list[dict[str, Any]],
+        migration: Migration,
+        limits: dict[str, Any] | None = None,
+        *,
+        room: Room | None = None,
+    ) -> None:
+        self.flavor = flavor
+        super().__init__(
+            context,
+            instance,
+            nodename,
+            tracker,
+            compute_node,
+            pci_requests,
+            migration,
+            limits,
+            room=room,
+        )
+
+    def abort(self) -> None:
+        """Give back what the move holds here; what the instance has at its source stays."""
+        LOG.debug("Aborting move of instance %s to %s", self.instance.uuid, self.nodename)
+        self.tracker.drop_move_claim(self.context, self.instance, self.nodename, flavor=self.flavor)

@@ -1,0 +1,1 @@
+"""One node: its record, its traits, and what is counted of it."""

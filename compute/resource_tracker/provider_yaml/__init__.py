@@ -1,0 +1,1 @@
+"""What the operator's provider configuration files add to a node's providers."""

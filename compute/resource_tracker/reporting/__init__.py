@@ -1,0 +1,1 @@
+"""Reporting a node to placement and to the cell database."""

@@ -1,0 +1,176 @@
+"""Reporting a node: its wanted providers to placement, then its record to the cell database."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_config import cfg
+
+from compute import exceptions
+from compute.provider_config import Provider
+from compute.provider_tree import ProviderSubTree, ProviderTree
+from compute.provider_tree.allocation_records import Allocations
+from compute.records.cell_database import CellDatabase
+from compute.report import SchedulerReportClient
+from compute.report.wire.context import RequestContext
+from compute.resource_tracker.node.node import TrackedNode
+from compute.resource_tracker.node.node_traits import RootTraits
+from compute.resource_tracker.node.nodes import Nodes
+from compute.resource_tracker.provider_yaml.additions_ownership import AdditionsOwnership, Owned
+from compute.resource_tracker.reporting.driver_tree import edit_tree
+from compute.resource_tracker.reporting.lowered_inventory import (
+    Capacities,
+    capacities,
+    warn_of_excess,
+)
+from compute.resource_tracker.reporting.patience import Patience
+from compute.resource_tracker.reporting.pci_reporting import PciReporting
+from compute.resource_tracker.reporting.reshape import Reshaped
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WantedProviders:
+    """What a node's providers shall be.
+
+    `reshaped` is what the driver moves, if it has to. `allocations` are those to write with the
+    tree, whoever changed them: the driver, or the report of PCI devices. `owned` is what the
+    operator's files add, and no longer add. `capacities` are those that placement had before.
+    """
+
+    nodename: str
+    tree: ProviderSubTree
+    reshaped: Reshaped | None
+    allocations: Allocations | None
+    owned: Owned
+    capacities: Capacities
+
+
+class Reporting:
+    """Brings nodes' providers up to date, and then their records (compute.md §4.5–§4.8).
+
+    `provider_tree` is the tree last handed to the report client.
+    """
+
+    def __init__(
+        self,
+        driver: Any,
+        conf: cfg.ConfigOpts,
+        reportclient: SchedulerReportClient,
+        cell: CellDatabase,
+        nodes: Nodes,
+        traits: RootTraits,
+        pci: PciReporting,
+        provider_configs: Mapping[str, Provider],
+    ) -> None:
+        self._driver = driver
+        self._conf = conf
+        self._reportclient = reportclient
+        self._cell = cell
+        self._nodes = nodes
+        self._traits = traits
+        self._pci = pci
+        self.additions = AdditionsOwnership(
+            reportclient, conf, provider_configs, self._warn_if_absent
+        )
+        self.provider_tree: ProviderTree | None = None
+
+    @property
+    def absent_providers(self) -> set[str]:
+        """The ids of the operator's files that no node has, and of which a warning was logged."""
+        return self.additions.absent
+
+    def update(self, context: RequestContext, node: TrackedNode, startup: bool = False) -> None:
+        """Bring placement up to date, and then the record.
+
+        In this order, so that a fatal reshape leaves no record of a state that never was. If other
+        writers change the node's providers concurrently, it starts again from a fresh tree.
+        """
+        node.changed = node.reshaped = False
+        Patience.configured(self._conf).until_undisturbed(
+            lambda: self.flush(context, self.wanted(context, node, startup)), node.name
+        )
+        self._save(node)
+
+    def wanted(
+        self, context: RequestContext, node: TrackedNode, may_reshape: bool
+    ) -> WantedProviders:
+        """Work out what the node's providers shall be; at most a missing root is created.
+
+        The service and the commands that stand in for it both come here, and nowhere else.
+        """
+        tree = self._reportclient.get_provider_subtree(
+            context, node.uuid, name=node.name, with_sharing=True
+        )
+        before = capacities(tree)
+        additions = self.additions.of_node(node.uuid)
+        given = additions.take_out(tree)
+        reshaped = edit_tree(
+            self._driver, self._conf, self._reportclient, context, tree, node.record, may_reshape
+        )
+        tree.update_traits(node.name, self._traits.of(context, node.record, tree))
+        allocations = self._pci.report(context, tree, node, reshaped.after if reshaped else None)
+        owned = self.additions.merge(context, additions, tree, given)
+        return WantedProviders(node.name, tree, reshaped, allocations, owned, before)
+
+    def flush(self, context: RequestContext, wanted: WantedProviders) -> None:
+        """Make placement look as `wanted`.
+
+        Raises as `update_from_provider_tree`, and PlacementPciException for a device that is in
+        use and gone.
+        """
+        node = self._nodes.get(wanted.nodename)
+        node.tree = self.provider_tree = wanted.tree
+        # True until it is known, also if another attempt follows
+        before, node.changed = node.changed, True
+        try:
+            with self.additions.remembered(wanted.owned, wanted.tree):
+                changed = self._reportclient.update_from_provider_tree(
+                    context, wanted.tree, allocations=wanted.allocations
+                )
+            node.changed = before or bool(changed)
+            node.reshaped = wanted.reshaped is not None
+        except exceptions.InventoryInUse as in_use:
+            if self._conf.pci.report_in_placement:
+                raise exceptions.PlacementPciException(error=in_use) from in_use
+            raise
+        if changed:
+            warn_of_excess(
+                self._reportclient, context, wanted.nodename, wanted.capacities, wanted.tree
+            )
+
+    def forget(self) -> None:
+        """Ask placement again, at the next update, what is remembered of it here."""
+        self._traits.forget()
+        self.additions.ask_again()
+
+    def _save(self, node: TrackedNode) -> None:
+        """Save the record if it differs from the one last saved."""
+        if node.record == node.saved:
+            return
+        before, node.saved = node.saved, copy.deepcopy(node.record)
+        try:
+            self._cell.compute_nodes.save(node.record)
+        except Exception:
+            node.saved = before
+            raise
+
+    def _warn_if_absent(self, provider_id: str) -> None:
+        """Warn once of a provider that no node has; a node not reported yet may have it."""
+        trees = [node.tree for node in self._nodes.all()]
+        waiting = sum(tree is None for tree in trees) > 1 or len(trees) < len(
+            self._driver.get_available_nodes()
+        )
+        elsewhere = any(tree is not None and tree.exists(provider_id) for tree in trees)
+        if waiting or elsewhere or provider_id in self.absent_providers:
+            return
+        self.absent_providers.add(provider_id)
+        LOG.warning(
+            "Provider %s of the provider config files doesn't exist; its entry is ignored.",
+            provider_id,
+        )

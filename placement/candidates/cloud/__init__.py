@@ -1,0 +1,1 @@
+"""The cloud as columns: what a snapshot has of providers, and parts of it."""

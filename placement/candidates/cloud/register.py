@@ -1,0 +1,216 @@
+"""Which provider has which slot."""
+
+import bisect
+import dataclasses
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.candidates.cloud.columns import Slots
+from placement.candidates.cloud.uuid_table import UuidTable
+
+#: with more changes than this, an index is laid out anew
+_MANY = 4_096
+
+
+class SlotsById(Mapping[int, int]):
+    """The slots of providers by their ids. A change gives a new one.
+
+    :param ids: ascending; `slots` runs parallel
+    :param more: the slots of providers that came later
+    :param gone: ids among `ids` of providers that were deleted
+    """
+
+    __slots__ = ("_gone", "_ids", "_more", "_slots")
+
+    def __init__(
+        self,
+        ids: npt.NDArray[np.int64],
+        slots: Slots,
+        more: Mapping[int, int] | None = None,
+        gone: frozenset[int] = frozenset(),
+    ) -> None:
+        self._ids, self._slots = ids, slots
+        self._more, self._gone = more or {}, gone
+
+    def __getitem__(self, provider_id: int) -> int:
+        found = self._more.get(provider_id)
+        if found is not None:
+            return found
+        at = bisect.bisect_left(self._ids, provider_id)
+        if at < len(self._ids) and self._ids[at] == provider_id and provider_id not in self._gone:
+            return int(self._slots[at])
+        raise KeyError(provider_id)
+
+    def __iter__(self) -> Iterator[int]:
+        yield from (key for key in self._ids.tolist() if key not in self._gone)
+        yield from self._more
+
+    def __len__(self) -> int:
+        return len(self._ids) - len(self._gone) + len(self._more)
+
+    def slots(self, ids: npt.NDArray[np.int64]) -> Slots:
+        """Return the slots of several providers; -1 for those that aren't there."""
+        found = _found(self._ids, self._slots, ids)
+        if self._gone:
+            found[np.isin(ids, list(self._gone))] = -1
+        if self._more:
+            more = np.array(sorted(self._more.items()), np.int64)
+            of_more = _found(more[:, 0], more[:, 1].astype(np.int32), ids)
+            found = np.where(of_more >= 0, of_more, found)
+        return found
+
+    def changed(self, added: Mapping[int, int], removed: Iterable[int]) -> "SlotsById":
+        """Return them with more providers, and without some."""
+        more, gone = dict(self._more), set(self._gone)
+        for provider_id in removed:
+            if more.pop(provider_id, None) is None:
+                gone.add(provider_id)
+        more |= added
+        new = SlotsById(self._ids, self._slots, more, frozenset(gone))
+        if len(more) + len(gone) <= _MANY:
+            return new
+        kept = ~np.isin(self._ids, list(gone))
+        ids = np.concatenate([self._ids[kept], np.array(list(more), np.int64)])
+        slots = np.concatenate([self._slots[kept], np.array(list(more.values()), np.int32)])
+        order = np.argsort(ids)
+        return SlotsById(ids[order], slots[order])
+
+
+def _found(known: npt.NDArray[np.int64], slots: Slots, ids: npt.NDArray[np.int64]) -> Slots:
+    if not len(known):
+        return np.full(len(ids), -1, np.int32)
+    at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    return np.where(known[at] == ids, slots[at], np.int32(-1))
+
+
+class SlotsByUuid:
+    """The slots of providers by their uuids. A change gives a new one.
+
+    :param table: the uuids, of which those in `hashes` are looked up by hash
+    :param hashes: ascending hashes; `slots` runs parallel
+    :param more: the slots of other providers
+    :param gone: slots of deleted providers
+    """
+
+    __slots__ = ("_gone", "_hashes", "_more", "_slots", "_table")
+
+    def __init__(
+        self,
+        table: UuidTable,
+        hashes: npt.NDArray[np.uint32],
+        slots: Slots,
+        more: Mapping[str, int],
+        gone: frozenset[int] = frozenset(),
+    ) -> None:
+        self._table, self._hashes, self._slots = table, hashes, slots
+        self._more, self._gone = more, gone
+
+    @classmethod
+    def of(cls, table: UuidTable) -> "SlotsByUuid":
+        """Index the uuids of a table."""
+        hashes = table.hashes()
+        order = np.argsort(hashes).astype(np.int32)
+        more = {uuid: slot for slot, uuid in table.odd.items()}
+        return cls(table, hashes[order], order, more, frozenset(table.odd))
+
+    def get(self, uuid: str) -> int | None:
+        """Return the slot of a provider, or None if there is no such provider."""
+        found = self._more.get(uuid)
+        if found is not None:
+            return found
+        wanted = UuidTable.of([uuid])
+        if wanted.odd:
+            return None
+        key = wanted.hashes()[0]
+        first = int(np.searchsorted(self._hashes, key, "left"))
+        last = int(np.searchsorted(self._hashes, key, "right"))
+        for slot in self._slots[first:last].tolist():
+            if slot not in self._gone and self._table[slot] == uuid:
+                return int(slot)
+        return None
+
+    def __getitem__(self, uuid: str) -> int:
+        found = self.get(uuid)
+        if found is None:
+            raise KeyError(uuid)
+        return found
+
+    def changed(
+        self, table: UuidTable, added: Mapping[str, int], removed: Mapping[int, str]
+    ) -> "SlotsByUuid":
+        """Return them with more providers, and without some.
+
+        :param table: all uuids, those of the added providers included
+        :param removed: uuids by slot
+        """
+        more, gone = dict(self._more), set(self._gone)
+        for slot, uuid in removed.items():
+            gone.add(slot)
+            if more.get(uuid) == slot:
+                del more[uuid]
+        more |= added
+        if len(more) + len(gone) - 2 * len(table.odd) <= _MANY:
+            return SlotsByUuid(table, self._hashes, self._slots, more, frozenset(gone))
+        kept = ~np.isin(self._slots, list(gone))
+        later = [slot for slot in more.values() if slot not in table.odd]
+        slots = np.concatenate([self._slots[kept], np.array(later, np.int32)])
+        hashes = np.concatenate(
+            [self._hashes[kept], table.hashes(slots[len(slots) - len(later) :])]
+        )
+        order = np.argsort(hashes)
+        odd = {uuid: slot for uuid, slot in more.items() if slot in table.odd}
+        return SlotsByUuid(table, hashes[order], slots[order], odd)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Register:
+    """Which provider has which slot. A change gives a new one; slots are never given again.
+
+    :param ids: by slot; 0 for slots whose provider was deleted
+    :param uuids: by slot
+    """
+
+    ids: npt.NDArray[np.int64]
+    uuids: UuidTable
+    slot_of_id: SlotsById
+    slot_of_uuid: SlotsByUuid
+
+    @classmethod
+    def of(cls, ids: npt.NDArray[np.int64], uuids: UuidTable) -> "Register":
+        """Build the register from ascending ids, and uuids in their order."""
+        slots = np.arange(len(ids), dtype=np.int32)
+        return cls(ids, uuids, SlotsById(ids, slots), SlotsByUuid.of(uuids))
+
+    @functools.cached_property
+    def ascends(self) -> bool:
+        """Whether the ids of existing providers ascend with their slots."""
+        return bool(np.all(np.diff(self.ids[self.ids > 0]) > 0))
+
+    @property
+    def known_ids(self) -> npt.NDArray[np.int64]:
+        """The ids of existing providers, ascending."""
+        known = self.ids[self.ids > 0]
+        return known if self.ascends else np.sort(known)
+
+    def changed(self, added: Sequence[tuple[int, str]], removed: Iterable[int]) -> "Register":
+        """Return it with more providers, at the next slots, and without those of some ids."""
+        gone = {provider_id: self.slot_of_id[provider_id] for provider_id in removed}
+        ids = np.concatenate([self.ids, np.array([key for key, _ in added], np.int64)])
+        ids[list(gone.values())] = 0
+        uuids = self.uuids.with_more([uuid for _, uuid in added])
+        first = len(self.ids)
+        return Register(
+            ids,
+            uuids,
+            self.slot_of_id.changed(
+                {key: slot for slot, (key, _) in enumerate(added, first)}, gone
+            ),
+            self.slot_of_uuid.changed(
+                uuids,
+                {uuid: slot for slot, (_, uuid) in enumerate(added, first)},
+                {slot: uuids[slot] for slot in gone.values()},
+            ),
+        )

@@ -1,0 +1,1 @@
+"""How a process keeps its snapshot as new as the database."""

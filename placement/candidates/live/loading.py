@@ -1,0 +1,164 @@
+"""Snapshots from the database, all of it at once (architecture.rst D4)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from placement.candidates.cloud.columns import (
+    Column,
+    Slots,
+    SlotSet,
+    Stocks,
+)
+from placement.candidates.cloud.forest import Forest
+from placement.candidates.cloud.key_sets import KeySets
+from placement.candidates.cloud.patched_array import Integers, Patched
+from placement.candidates.cloud.prepared_texts import PreparedTexts
+from placement.candidates.cloud.register import Register
+from placement.candidates.cloud.snapshot import Names, Snapshot
+from placement.candidates.cloud.uuid_table import UuidRows
+from placement.storage.database.engine import Connection
+from placement.storage.whole_cloud import snapshot_reads as reads
+from placement.storage.whole_cloud import whole_tables
+
+Wide = npt.NDArray[np.int64]
+
+
+def load(connection: Connection) -> Snapshot:
+    """Load the whole cloud."""
+    register, parents, roots, generations = _providers(connection)
+    slots_of, size = register.slot_of_id.slots, len(register.ids)
+    own = np.arange(size, dtype=np.int32)
+    root = slots_of(roots)
+    forest = Forest.of(slots_of(parents), np.where(root < 0, own, root), np.ones(size, np.bool_))
+    columns, stray = _columns(connection, register)
+    classes = {class_id: column.slots for class_id, column in columns.items()}
+    with_trait = _having(connection, reads.PROVIDER_TRAITS, register)
+    in_aggregate = _having(connection, reads.MEMBERSHIPS, register)
+    uuids = reads.aggregate_uuids(connection)
+    return Snapshot(
+        register=register,
+        forest=forest,
+        names=names(connection),
+        aggregate_ids={uuid: key for key, uuid in uuids.items()},
+        generations=Patched.of(generations),
+        columns=columns,
+        traits_of=KeySets.of(with_trait, size),
+        aggregates_of=KeySets.of(in_aggregate, size),
+        classes_of=KeySets.of(classes, size),
+        with_trait={key: SlotSet(slots, size) for key, slots in with_trait.items()},
+        in_aggregate={key: SlotSet(slots, size) for key, slots in in_aggregate.items()},
+        stray_usage=stray,
+        texts=PreparedTexts.unwritten(size),
+        tree_texts=PreparedTexts.unwritten(size),
+    )
+
+
+def names(connection: Connection) -> Names:
+    """Read the names of classes and traits."""
+    return Names.of(reads.class_names(connection), reads.trait_names(connection))
+
+
+def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
+    """Return the register; the ids of parents (-1: none) and roots, and generations, by slot."""
+    uuids = UuidRows()
+    parts: list[Wide] = []
+    for ids, texts, *numbers in whole_tables.providers(connection):
+        uuids.add(texts)
+        parts.append(np.array([ids, *numbers]))
+    table: Wide = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), np.int64)
+    order = None
+    if np.any(np.diff(table[0]) < 0):
+        order = np.argsort(table[0])
+        table = table[:, order]
+    ids, parents, roots, generations = map(np.ascontiguousarray, table)
+    return Register.of(ids, uuids.table(order)), parents, roots, generations
+
+
+def _columns(
+    connection: Connection, register: Register
+) -> tuple[dict[int, Column], dict[tuple[int, int], int]]:
+    """Return the inventories by class, and the usage of (slot, class) without inventory."""
+    records: dict[tuple[Any, ...], int] = {}
+    parts: list[Integers] = []
+    slots_of, known_ids = register.slot_of_id.slots, register.known_ids
+    for ids, classes, *fields in whole_tables.of_providers(connection, reads.STOCKS, known_ids):
+        parts.append(np.array([classes, slots_of(ids), _kinds(fields, records)], np.int32))
+    stocks, usages = Stocks.of(records), _usages(connection, register)
+    found = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0), np.int32)
+    found = found[:, found[1] >= 0]
+    columns: dict[int, Column] = {}
+    for class_id, at in by_key(found[0]).items():
+        slots = found[1][at]
+        at = at[np.argsort(slots, kind="stable")]
+        slots = found[1][at]
+        chosen, which = np.unique(found[2][at], return_inverse=True)
+        used = np.zeros(len(slots), np.int64)
+        if class_id in usages:
+            users, amounts = usages[class_id]
+            where = np.minimum(np.searchsorted(slots, users), len(slots) - 1)
+            there = slots[where] == users
+            used[where[there]] = amounts[there]
+            usages[class_id] = users[~there], amounts[~there]
+        columns[class_id] = Column.of_kinds(
+            slots, which.astype(np.int32), stocks.chosen(chosen), used
+        )
+    stray = {
+        (slot, class_id): used
+        for class_id, (slots, amounts) in usages.items()
+        for slot, used in zip(slots.tolist(), amounts.tolist(), strict=True)
+    }
+    return columns, stray
+
+
+def _kinds(fields: Sequence[Any], records: dict[tuple[Any, ...], int]) -> Integers:
+    """Return which of the records each row is; records that are new are added.
+
+    :param fields: columns that run parallel
+    """
+    # as bytes: most rows of a batch are the same
+    table = np.stack([np.ascontiguousarray(field).view(np.int64) for field in fields], axis=1)
+    _, first, which = np.unique(
+        table.view(f"V{table.itemsize * len(fields)}").reshape(-1),
+        return_index=True,
+        return_inverse=True,
+    )
+    rows = zip(*(field[first].tolist() for field in fields), strict=True)
+    kinds = [records.setdefault(row, len(records)) for row in rows]
+    return np.array(kinds, np.int32)[which.reshape(-1)]
+
+
+def _usages(connection: Connection, register: Register) -> dict[int, tuple[Integers, Integers]]:
+    """Return slots and what is taken of them, by class."""
+    found = whole_tables.of_providers(connection, reads.USAGES, register.known_ids)
+    parts = [np.array(columns) for columns in found]
+    if not parts:
+        return {}
+    ids, classes, amounts = np.concatenate(parts, axis=1)
+    slots = register.slot_of_id.slots(ids)
+    known = slots >= 0
+    slots, classes, amounts = slots[known], classes[known], amounts[known]
+    return {key: (slots[at], amounts[at]) for key, at in by_key(classes).items()}
+
+
+def by_key(keys: Integers) -> dict[int, Integers]:
+    """Return where each key stands."""
+    order = np.argsort(keys, kind="stable")
+    found, first = np.unique(keys[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(found) else {}
+
+
+def _having(
+    connection: Connection, question: Sequence[sa.Select], register: Register
+) -> dict[int, Slots]:
+    """Return the slots of the providers that have each key, ascending."""
+    parts: list[Integers] = []
+    slots_of = register.slot_of_id.slots
+    for ids, keys in whole_tables.of_providers(connection, question, register.known_ids):
+        parts.append(np.array([slots_of(ids), keys], np.int32))
+    found = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int32)
+    slots, keys = found[:, found[0] >= 0]
+    return {key: np.sort(slots[at]) for key, at in by_key(keys).items()}

@@ -1,0 +1,1 @@
+"""From groups to masks: which providers can serve what."""

@@ -1,0 +1,163 @@
+"""From groups to masks: which providers can serve what, and which roots can serve all.
+
+The cheap half of the search: whole columns at a time, before any combination is looked at.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+
+from placement.candidates.cloud.columns import Mask
+from placement.candidates.cloud.sharing_providers import reached
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.masks import mask_steps
+from placement.candidates.masks.mask_steps import MaskStep, Remaining
+from placement.candidates.masks.resolved_group import ResolvedGroup, Unmatched, resolve, trait_ids
+from placement.candidates.masks.step_listener import Account
+from placement.candidates.request import CandidateRequest, Group
+from placement.candidates.tree_problem import Demand
+
+#: the name of the step that leaves out the trees to avoid
+AVOID = "avoid"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+    """What one provider of a candidate has to give: a suffixed group, or a class of the other.
+
+    :param own: providers that can serve it within their own tree
+    :param shared: sharing providers that can serve it in the other trees of their aggregates
+    """
+
+    suffix: str
+    demand: Demand
+    own: Mask
+    shared: Mask
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FilteredGroup:
+    """The parts of one group with what concerns them together.
+
+    :param roots: trees that have options for every part
+    :param trait_sets: providers by trait set of which the parts' providers together need one each;
+        empty when the parts' own masks say it already
+    """
+
+    suffix: str
+    parts: tuple[Part, ...]
+    roots: Mask
+    trait_sets: tuple[Mask, ...] = ()
+
+    @property
+    def decided(self) -> bool:
+        """Say whether every root of `roots` surely has an option for the group."""
+        return len(self.parts) == 1 or not self.trait_sets
+
+
+def root_filter(snapshot: Snapshot, request: CandidateRequest, account: Account) -> Mask:
+    """Return the roots that pass avoid and root_required.
+
+    Raise BadRequest for traits that don't exist.
+    """
+    mask = snapshot.forest.is_root
+    account.begin(mask)
+    if request.avoid:
+        passing = np.ones(snapshot.size, np.bool_)
+        passing[snapshot.roots(request.avoid)] = False
+        mask = mask & passing
+        account.root_step(AVOID, passing)
+    if not request.root_required and not request.root_forbidden:
+        return mask
+    required = trait_ids(snapshot, request.root_required)
+    forbidden = trait_ids(snapshot, request.root_forbidden)
+    for name, trait_id in zip(sorted(request.root_required), required, strict=True):
+        passing = snapshot.has_trait([trait_id])
+        mask = mask & passing
+        account.root_step(name, passing)
+    for name, trait_id in zip(sorted(request.root_forbidden), forbidden, strict=True):
+        passing = ~snapshot.has_trait([trait_id])
+        mask = mask & passing
+        account.root_step(f"!{name}", passing)
+    return mask
+
+
+class GroupFilter:
+    """Filters the providers for one group after the other.
+
+    :param roots: the roots that may be anchors at all
+    """
+
+    def __init__(self, snapshot: Snapshot, roots: Mask, account: Account) -> None:
+        self._snapshot = snapshot
+        self._roots = roots
+        self._account = account
+        self._known: dict[object, tuple[str, Mask, Mask]] = {}
+
+    def apply(self, group: Group) -> FilteredGroup | None:
+        """Return the group's options, or None if masks show that there are none.
+
+        Raise BadRequest for a name that doesn't exist, as `resolve` does.
+        """
+        resolved = resolve(self._snapshot, group)
+        if isinstance(resolved, Unmatched):
+            self._account.unmatched(group)
+            return None
+        of_one = bool(resolved.suffix)
+        found = self._of_one_provider(resolved) if of_one else self._of_several(resolved)
+        return found if found.roots.any() else None
+
+    def _remaining(self, suffix: str, steps: Iterable[MaskStep]) -> Remaining:
+        """Apply the steps, one after the other, and account for each."""
+        alive = self._snapshot.forest.alive
+        remaining = Remaining(alive, alive, self._roots)
+        for step in steps:
+            before, remaining = remaining, remaining.after(step)
+            self._account.step(suffix, step, before, remaining)
+        return remaining
+
+    def _of_one_provider(self, group: ResolvedGroup) -> FilteredGroup:
+        """Filter for a suffixed group; equal groups have the same masks."""
+        key = group.conditions
+        known = self._known.get(key)
+        if known is None:
+            steps = mask_steps.of_one_provider(self._snapshot, group)
+            mask = self._remaining(group.suffix, steps).own
+            roots = reached(self._snapshot, mask, mask) & self._roots
+            self._known[key] = group.suffix, mask, roots
+        else:
+            first, mask, roots = known
+            self._account.alike(group.suffix, first)
+        return FilteredGroup(group.suffix, (Part(group.suffix, group.demand, mask, mask),), roots)
+
+    def _of_several(self, group: ResolvedGroup) -> FilteredGroup:
+        """Filter for the unsuffixed group: a part for each class, and trait sets for all parts."""
+        suffix = group.suffix
+        steps = mask_steps.of_several_providers(self._snapshot, group)
+        traits: list[MaskStep] = []
+        if self._needs_one_provider(group):
+            at_once = mask_steps.of_required_traits_at_once(self._snapshot, group)
+            steps = itertools.chain(steps, at_once)
+        else:
+            traits = list(mask_steps.of_required_traits(self._snapshot, group))
+        remaining = self._remaining(suffix, steps)
+        roots, parts = remaining.roots, []
+        resources = mask_steps.of_resources(self._snapshot, group)
+        for demand, step in zip(group.demand, resources, strict=True):
+            fitting = remaining.after(step)
+            parts.append(Part(suffix, (demand,), fitting.own, fitting.shared))
+            roots = roots & reached(self._snapshot, fitting.own, fitting.shared)
+            self._account.part(suffix, step, remaining, fitting)
+        for step in traits:
+            own = np.logical_or.reduce([part.own for part in parts]) & step.own
+            shared = np.logical_or.reduce([part.shared for part in parts]) & step.shared
+            roots = roots & reached(self._snapshot, own, shared)
+            self._account.traits_of_tree(suffix, step, own, shared)
+        return FilteredGroup(suffix, tuple(parts), roots, tuple(step.own for step in traits))
+
+    def _needs_one_provider(self, group: ResolvedGroup) -> bool:
+        """Say whether all parts of the unsuffixed group must be on one and the same provider."""
+        flat = not self._snapshot.forest.nested and not len(self._snapshot.sharing)
+        return flat or len(group.demand) == 1

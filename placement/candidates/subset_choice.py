@@ -1,0 +1,254 @@
+"""Parts of the cloud in which a search is tried before it looks at all of the cloud.
+
+A search with a limit ends after its first candidates. So it begins with few trees: the first ones
+that may have candidates, as conditions show that few trees meet. What it finds in a part is what it
+would find in the whole cloud, or it goes on with more (architecture.rst D5).
+"""
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.candidates.cloud.columns import Mask, Slots
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.tree_subset import Part, part_of
+from placement.candidates.request import CandidateRequest, Group, Sets
+
+#: in clouds of fewer slots, a search looks at the whole cloud at once
+_SMALL = 4_000
+#: how many trees the first part has: so many, and so many for each candidate that is wanted
+_FEWEST, _EACH = 64, 4
+#: how many times as many trees the parts have
+_TIMES = (1, 4, 16)
+#: a part may have at most this share of all trees
+_MOST = 4
+#: conditions that so few providers meet narrow the trees before any other condition
+_RARE = 4_096
+#: in how many inventories the first trees with room are looked for; then in twice as many
+_CHUNK = 1_024
+#: so many trees of one provider, or providers that lend to other trees, are in every part
+_MOST_EXTRA = 2_048
+
+
+def parts(snapshot: Snapshot, request: CandidateRequest, most: int | None) -> Iterator[Part]:
+    """Yield parts of the cloud that may have enough candidates, the smallest first.
+
+    :param most: how many candidates are enough; None: only all are
+    """
+    if snapshot.size < _SMALL or not _knows_names(snapshot, request):
+        return
+    lending = _lending_roots(snapshot)
+    if lending is None or (len(lending) and _asks_for_tree(request)):
+        return
+    largest = len(snapshot.forest.roots) // _MOST
+    narrowed = _among_few(snapshot, request, may_borrow=len(lending) > 0)
+    if most is None:
+        if narrowed is not None and len(narrowed) <= largest:
+            yield from _first_trees(snapshot, narrowed, lending, largest)
+        return
+    length = max(_FEWEST, _EACH * most)
+    if narrowed is not None:
+        for longer in (length * times for times in _TIMES):
+            if min(longer, len(narrowed)) <= largest:
+                yield from _first_trees(snapshot, narrowed, lending, longer)
+        return
+    past = snapshot.past_searches
+    if length <= largest and (len(lending) or not past.begins_elsewhere(request)):
+        yield from _first_trees(snapshot, snapshot.forest.roots, lending, length)
+        # nobody asks for more if that was enough
+        past.in_vain(request)
+    if not len(lending):
+        for longer in (length * times for times in _TIMES):
+            if longer <= largest:
+                roots, is_all = _able(snapshot, request, longer)
+                yield from _first_trees(snapshot, roots, lending, longer, is_all)
+
+
+def _knows_names(snapshot: Snapshot, request: CandidateRequest) -> bool:
+    """Say whether all classes and traits exist: where not, an error may depend on all trees."""
+    names = snapshot.names
+    traits = [*request.root_required, *request.root_forbidden]
+    for group in request.groups:
+        if not group.resources.keys() <= names.class_ids.keys():
+            return False
+        traits += [name for wanted in group.required for name in wanted]
+        traits += group.forbidden
+    return all(name in names.trait_ids for name in traits)
+
+
+def _asks_for_tree(request: CandidateRequest) -> bool:
+    return any(group.in_tree is not None for group in request.groups)
+
+
+def _lending_roots(snapshot: Snapshot) -> Slots | None:
+    """Return the roots of the trees with sharing providers; None if those have many providers."""
+    sharing = snapshot.sharing
+    if len(sharing) > _MOST_EXTRA:
+        return None
+    roots = np.unique(snapshot.forest.root[sharing])
+    return roots if int(snapshot.forest.count[roots].sum()) <= _MOST_EXTRA else None
+
+
+def _first_trees(
+    snapshot: Snapshot, roots: Slots, lending: Slots, length: int, is_all: bool = True
+) -> Iterator[Part]:
+    """Yield the part with the first trees that may have candidates.
+
+    :param roots: the roots of such trees, ascending
+    :param is_all: whether these are all; otherwise there may be more behind them
+    """
+    if not len(roots):
+        return
+    bound, lacks_singles, anchors = None, False, roots
+    if length < len(roots) or not is_all:
+        anchors = roots[:length]
+        bound = int(anchors[-1])
+        singles = snapshot.forest.singles
+        if len(singles) > _MOST_EXTRA:
+            lacks_singles = int(singles[-1]) > bound
+        elif len(singles):
+            # they come before all other trees
+            if is_all and roots is not snapshot.forest.roots:
+                singles = np.intersect1d(singles, roots, True)
+            anchors = np.union1d(anchors, singles)
+    part = part_of(snapshot, anchors, lending, bound, lacks_singles)
+    if part is not None:
+        yield part
+
+
+def _among_few(snapshot: Snapshot, request: CandidateRequest, may_borrow: bool) -> Slots | None:
+    """Return the roots of the trees that meet the conditions that few trees meet, ascending.
+
+    None if there is no such condition.
+
+    :param may_borrow: whether providers of other trees may meet the conditions of a group
+    """
+    sets = [
+        _roots_with_trait(snapshot, name)
+        for name in request.root_required
+        if _is_rare(snapshot, name)
+    ]
+    if not may_borrow:
+        for group in request.groups:
+            sets += _of_group(snapshot, group)
+    if not sets:
+        return None
+    roots = functools.reduce(lambda one, two: np.intersect1d(one, two, True), sorted(sets, key=len))
+    return roots[snapshot.forest.is_root[roots]]
+
+
+def _is_rare(snapshot: Snapshot, trait: str) -> bool:
+    members = snapshot.with_trait.get(snapshot.names.trait_ids[trait])
+    return members is None or members.count <= _RARE
+
+
+def _providers_with_trait(snapshot: Snapshot, trait: str) -> Slots:
+    members = snapshot.with_trait.get(snapshot.names.trait_ids[trait])
+    return np.zeros(0, np.int32) if members is None else members.slots()
+
+
+def _roots_with_trait(snapshot: Snapshot, trait: str) -> Slots:
+    """Return the roots that have a trait themselves."""
+    slots = _providers_with_trait(snapshot, trait)
+    return slots[snapshot.forest.is_root[slots]]
+
+
+def _of_group(snapshot: Snapshot, group: Group) -> Iterator[Slots]:
+    """Yield the roots of the trees that meet each condition that few trees meet."""
+    root = snapshot.forest.root
+    if group.in_tree is not None and (group.resources or not group.suffix):
+        slot = snapshot.slot(group.in_tree)
+        yield root[[] if slot is None else [slot]]
+    for names in group.required:
+        if all(_is_rare(snapshot, name) for name in names):
+            slots = [_providers_with_trait(snapshot, name) for name in names]
+            yield np.unique(root[np.concatenate(slots)])
+    for uuids in group.member_of:
+        members = [
+            snapshot.in_aggregate[key]
+            for key in snapshot.aggregates(uuids)
+            if key in snapshot.in_aggregate
+        ]
+        if sum(each.count for each in members) <= _RARE:
+            slots = [each.slots() for each in members]
+            yield np.unique(root[np.concatenate([np.zeros(0, np.int32), *slots])])
+
+
+def _able(snapshot: Snapshot, request: CandidateRequest, length: int) -> tuple[Slots, bool]:
+    """Return the first roots of trees that are able to give what the fewest trees give.
+
+    Also return whether these are all.
+
+    :param length: how many are enough
+    """
+    found = [
+        _first_able(snapshot, ability, length)
+        for group in request.groups
+        for ability in _abilities(group)
+    ]
+    # what all trees that give it are known of, or what is given furthest behind
+    last = snapshot.size
+    return min(
+        found,
+        key=lambda one: (not one[1], -int(one[0][-1]) if len(one[0]) else -last),
+        default=(snapshot.forest.roots, True),
+    )
+
+
+class _Ability(NamedTuple):
+    """What one provider has to give and to be.
+
+    :param resources: amounts by class, at least one
+    """
+
+    resources: Mapping[str, int]
+    required: Sets
+    forbidden: frozenset[str]
+
+
+def _abilities(group: Group) -> Iterator[_Ability]:
+    """Yield what a group asks of providers: a suffixed group asks all of the same one."""
+    if group.suffix:
+        if group.resources:
+            yield _Ability(group.resources, group.required, group.forbidden)
+    else:
+        for name, amount in group.resources.items():
+            yield _Ability({name: amount}, (), group.forbidden)
+
+
+def _first_able(snapshot: Snapshot, ability: _Ability, length: int) -> tuple[Slots, bool]:
+    """Return the first roots of trees with a provider of this ability, and whether that is all."""
+    forest, ids = snapshot.forest, snapshot.names.class_ids
+    columns = [(snapshot.column(ids[name]), most) for name, most in ability.resources.items()]
+    (column, amount), *others = columns
+    order, root = forest.by_root(column.slots)
+    found: list[Slots] = [np.zeros(0, np.int32)]
+    start, step, count = 0, _CHUNK, 0
+    while start < len(order) and count < length:
+        end = start + step
+        places = order[start:end]
+        able = column.have_room(places, amount)
+        slots = column.slots[places]
+        for other, more in others:
+            able &= other.rooms_at(slots) >= more
+        for names in ability.required:
+            able &= _has_trait(snapshot, names, slots)
+        if ability.forbidden:
+            able &= ~_has_trait(snapshot, ability.forbidden, slots)
+        roots = np.unique(root[start:end][able])
+        found.append(roots[forest.is_root[roots]])
+        count += len(found[-1])
+        start, step = end, step * 2
+    return np.unique(np.concatenate(found)), start >= len(order)
+
+
+def _has_trait(snapshot: Snapshot, names: Iterable[str], slots: Slots) -> Mask:
+    """Return which of some providers have at least one of the traits."""
+    mask = np.zeros(len(slots), np.bool_)
+    for name in names:
+        members = snapshot.with_trait.get(snapshot.names.trait_ids[name])
+        if members is not None:
+            mask |= members.holds(slots)
+    return mask

@@ -1,0 +1,1 @@
+"""The search within one tree: which provider serves which part of a request."""

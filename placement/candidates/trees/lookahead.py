@@ -1,0 +1,153 @@
+"""Bounds for the search within one tree: whether what is left can still serve the rest.
+
+No bound is ever wrong when it says no. The bounds are exact where all variables ask for one unit,
+or for equal amounts. Unequal amounts are bin packing, which no bound decides in every case.
+"""
+
+import bisect
+import collections
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+from placement.candidates.cloud.bitset import bits
+from placement.candidates.trees.assignment import Assignment
+from placement.candidates.trees.bounds import can_supply
+from placement.candidates.trees.search_plan import SearchPlan
+
+#: sums up to this many units are told apart, one bit each
+_MOST_SUMS = 1 << 16
+#: bounds the memory of one depth
+_MOST_ROOMS = 2_000
+
+
+class Lookahead:
+    """Looks from a depth of a search at the variables from there on."""
+
+    def __init__(self, plan: SearchPlan) -> None:
+        self._variables, self._count = plan.variables, len(plan.locals)
+        self._ahead: dict[int, _Ahead] = {}
+
+    def is_hopeful(self, depth: int, assignment: Assignment) -> bool:
+        """Say whether bounds allow that the variables from `depth` on are all served."""
+        ahead = self._ahead.get(depth)
+        if ahead is None:
+            ahead = self._ahead[depth] = self._look(depth)
+        rooms, taken = assignment.rooms, assignment.taken
+        if ahead.exclusive:
+            free = ((able, 1 - (taken >> n & 1)) for n, able in enumerate(ahead.able))
+            if not can_supply(ahead.exclusive, free):
+                return False
+        return all(wants.may_fit(ahead.able, rooms, taken) for wants in ahead.classes)
+
+    def _look(self, depth: int) -> "_Ahead":
+        kinds: dict[int, int] = {}
+        able = [0] * self._count
+        exclusive: dict[int, int] = collections.Counter()
+        wants: dict[int, list[tuple[int, int]]] = {}
+        alone: dict[int, bool] = {}
+        for variable in self._variables[depth:]:
+            mask = variable.options
+            if mask not in kinds:
+                kinds[mask] = 1 << len(kinds)
+                for number in bits(mask):
+                    able[number] |= kinds[mask]
+            if variable.exclusive:
+                exclusive[kinds[mask]] += 1
+            for column, amount in variable.takes:
+                wants.setdefault(column, []).append((amount, kinds[mask]))
+                alone[column] = alone.get(column, True) and variable.exclusive
+        classes = [_Wants(column, asked, alone[column]) for column, asked in wants.items()]
+        return _Ahead(able, exclusive, classes)
+
+
+class _Ahead:
+    """What the variables from one depth on ask for.
+
+    :param able: by local, the kinds of variables that it can serve, as bits
+    :param exclusive: how many variables of each kind need a local of their own
+    """
+
+    __slots__ = ("able", "classes", "exclusive")
+
+    def __init__(
+        self, able: list[int], exclusive: Mapping[int, int], classes: "list[_Wants]"
+    ) -> None:
+        self.able, self.exclusive, self.classes = able, exclusive, classes
+
+
+class _Wants:
+    """What variables ask of one class: amounts that can't be split.
+
+    :param asked: (amount, kind) of each variable
+    :param alone: whether no local may serve two of them
+    """
+
+    def __init__(self, column: int, asked: list[tuple[int, int]], alone: bool) -> None:
+        self._column, self._alone = column, alone
+        self._amounts = sorted(amount for amount, _ in asked)
+        self._sums: dict[int, int] = collections.Counter()
+        for amount, kind in asked:
+            self._sums[kind] += amount
+        #: by amount, how many want at least that much
+        self._counts: list[tuple[int, dict[int, int]]] = []
+        for least in sorted(set(self._amounts)):
+            counts = collections.Counter(kind for amount, kind in asked if amount >= least)
+            self._counts.append((least, counts))
+        #: in the same order, the sums of the smallest one, two, … of those amounts
+        self._smallest = [
+            list(itertools.accumulate(amount for amount in self._amounts if amount >= least))
+            for least, _ in self._counts
+        ]
+        self._piece = math.gcd(*self._amounts)
+        self._reached = self._reachable()
+        self._known: dict[int, tuple[int, ...]] = {}
+
+    def _reachable(self) -> int | None:
+        """Return the sums of some of the amounts, in pieces, as bits; None: they are too many."""
+        if sum(self._amounts) // self._piece > _MOST_SUMS:
+            return None
+        reached = 1
+        for amount in self._amounts:
+            reached |= reached << amount // self._piece
+        return reached
+
+    def may_fit(self, able: Sequence[int], rooms: Sequence[Sequence[int]], taken: int) -> bool:
+        """Say whether counts and sums allow it."""
+        column = self._column
+        if self._alone:
+            gives = [
+                self._given(0 if taken >> n & 1 else room[column]) for n, room in enumerate(rooms)
+            ]
+        else:
+            gives = [self._given(room[column]) for room in rooms]
+        for at, (_, counts) in enumerate(self._counts):
+            if not can_supply(counts, ((able[n], given[at]) for n, given in enumerate(gives))):
+                return False
+        if len(self._counts) == 1:
+            # equal amounts: their number decides
+            return True
+        return can_supply(self._sums, ((able[n], given[-1]) for n, given in enumerate(gives)))
+
+    def _given(self, room: int) -> tuple[int, ...]:
+        """Return, for each amount, how many of the wants of at least that amount fit into the room.
+
+        The last number is the largest sum of amounts that fits.
+        """
+        given = self._known.get(room)
+        if given is None:
+            given = self._give(room)
+            if len(self._known) < _MOST_ROOMS:
+                self._known[room] = given
+        return given
+
+    def _give(self, room: int) -> tuple[int, ...]:
+        numbers = [bisect.bisect_right(sums, room) for sums in self._smallest]
+        if self._alone:
+            at = bisect.bisect_right(self._amounts, room)
+            return (*(min(number, 1) for number in numbers), self._amounts[at - 1] if at else 0)
+        if self._reached is None:
+            return (*numbers, room // self._piece * self._piece)
+        most = min(room // self._piece, self._reached.bit_length())
+        reached = self._reached & (1 << most + 1) - 1
+        return (*numbers, (reached.bit_length() - 1) * self._piece)

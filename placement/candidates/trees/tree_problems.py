@@ -1,0 +1,307 @@
+"""From anchors to problems: what each tree has for a request, equal trees sharing one search."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from placement.candidates.budget import Budget
+from placement.candidates.cloud.columns import Mask, Slots
+from placement.candidates.cloud.sharing_providers import Lenders
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.masks.filter import FilteredGroup, Part
+from placement.candidates.request import CandidateRequest
+from placement.candidates.tree_problem import Local, Shape, TreeProblem, Variable
+from placement.candidates.trees.tree_solutions import SingleProviderSolution, TreeSolutions
+
+#: masks that fit a word of a tree's description
+_BITS = 60
+#: how many trees are looked at together: few at first, as the limit may soon be reached
+_FIRST_CHUNK, _LAST_CHUNK = 16, 4096
+#: in how many slots the first of them are looked for, if a few are enough
+_FIRST_SLOTS = 2048
+_OWN_TREE = -1
+#: steps of the budget that a problem costs before it is searched
+_DESCRIBING = 50
+#: more than any room
+_MOST = 1 << 40
+
+
+class PartTooSmall(Exception):
+    """What is wanted isn't known without trees that are not in this part of the cloud."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Family:
+    """Anchors whose trees have one and the same problem.
+
+    :param members: anchors × providers: the slots of each tree
+    """
+
+    solutions: TreeSolutions | SingleProviderSolution
+    roots: Slots
+    members: Slots
+
+    def __len__(self) -> int:
+        return len(self.roots)
+
+    def chosen(self, which: slice | list[int]) -> "Family":
+        """Return some of the trees."""
+        return Family(self.solutions, self.roots[which], self.members[which])
+
+    def slots(self, number: int) -> list[int]:
+        """Return the provider behind each local in the tree of that number."""
+        members, solutions = self.members[number].tolist(), self.solutions
+        return [*(members[place] for place in solutions.places), *solutions.lent]
+
+
+class Trees:
+    """The anchors of a request as problems.
+
+    :param groups: the request's groups with their masks
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        request: CandidateRequest,
+        groups: Sequence[FilteredGroup],
+        budget: Budget,
+    ) -> None:
+        self._snapshot = snapshot
+        self._budget = budget
+        self.groups = groups
+        self.parts: list[Part] = [part for group in groups for part in group.parts]
+        self._kinds, self._masks = _kinds(self.parts)
+        self.trait_sets = tuple(mask for group in groups for mask in group.trait_sets)
+        self._totals = _contested(self.parts)
+        self.shape = self._shape(request)
+        sharing = snapshot.sharing
+        lending = np.zeros(len(sharing), np.bool_)
+        for _, shared in self._masks:
+            lending |= shared[sharing]
+        self.lenders = Lenders(snapshot, sharing[lending].tolist())
+        self._sharing = set(sharing.tolist()) if self.lenders else set()
+        self._known: dict[tuple[bytes, tuple[int, ...]], TreeSolutions] = {}
+
+    def _shape(self, request: CandidateRequest) -> Shape:
+        variables = tuple(
+            Variable(
+                part.suffix,
+                kind,
+                part.demand,
+                tuple((key, amount) for key, amount in part.demand if key in self._totals),
+            )
+            for part, kind in zip(self.parts, self._kinds, strict=True)
+        )
+        subtrees = tuple(
+            frozenset(n for n, variable in enumerate(variables) if variable.suffix in suffixes)
+            for suffixes in dict.fromkeys(request.same_subtree)
+            if len(suffixes) > 1
+        )
+        return Shape(variables, subtrees, len(self.trait_sets), request.isolate, request.nested)
+
+    def split(self, roots: Mask, most: int | None = None) -> tuple[Slots, Slots]:
+        """Return the anchors that are a tree by themselves and borrow nothing, and all others.
+
+        The former have one candidate each; those without a candidate are left out already.
+
+        :param most: how many of the former are enough; None: all
+        """
+        snapshot, forest = self._snapshot, self._snapshot.forest
+        if not forest.nested and not self.lenders:
+            simple, others = roots, np.zeros(0, np.int32)
+        else:
+            simple = roots & (forest.count == 1)
+            if self.lenders:
+                simple &= ~self.lenders.mask()
+            others = np.flatnonzero(roots & ~simple).astype(np.int32)
+        if self.shape.isolate and sum(v.suffixed for v in self.shape.variables) > 1:
+            return np.zeros(0, np.int32), others
+        for mask in self.trait_sets:
+            simple = simple & mask
+        for class_id, total in self._totals.items():
+            simple = simple & snapshot.column(class_id).has_room(total, snapshot.size)
+        return _first_slots(simple, most), others
+
+    def families(self, simple: Slots, others: Slots) -> Iterator[Family]:
+        """Yield the anchors as `split` gave them; the others are described a chunk at a time."""
+        if len(simple):
+            solution = SingleProviderSolution(self.shape, self._budget)
+            roots = self._snapshot.in_whole(simple)
+            yield Family(solution, roots, roots[:, None])
+        start, length = 0, _FIRST_CHUNK
+        bound = self._snapshot.bound
+        if bound is not None:
+            others = others[self._snapshot.in_whole(others) <= bound]
+        while bound is not None or start < len(others):
+            if bound is not None and start + length > len(others):
+                # trees behind the bound belong to this chunk as well
+                raise PartTooSmall
+            self._budget.look()
+            yield from self._chunk(others[start : start + length])
+            start += length
+            length = min(length * 4, _LAST_CHUNK)
+
+    def _chunk(self, roots: Slots) -> Iterator[Family]:
+        counts = self._snapshot.forest.count[roots]
+        if counts[0] == counts[-1] and np.all(counts == counts[0]):
+            yield from self._alike(roots, int(counts[0]))
+            return
+        for count in np.unique(counts).tolist():
+            yield from self._alike(roots[counts == count], count)
+
+    def _alike(self, roots: Slots, count: int) -> Iterator[Family]:
+        """Yield families of trees with equally many providers."""
+        forest = self._snapshot.forest
+        members = forest.order[forest.start[roots][:, None] + np.arange(count)]
+        described = self._describe(members)
+        text = described.tobytes()
+        length = len(text) // len(roots)
+        if not self.lenders and text == text[:length] * len(roots):
+            # one problem for all
+            solutions = self._solutions((text[:length], ()), described[0], int(roots[0]))
+            yield self._family(solutions, roots, members)
+            return
+        numbers: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
+        lent: tuple[int, ...] = ()
+        for number in range(len(roots)):
+            if self.lenders:
+                lent = self.lenders.of_tree(int(roots[number]), members[number].tolist())
+            key = (text[number * length : (number + 1) * length], lent)
+            numbers.setdefault(key, []).append(number)
+        for key, same in numbers.items():
+            solutions = self._solutions(key, described[same[0]], int(roots[same[0]]))
+            yield self._family(solutions, roots[same], members[same])
+
+    def _family(self, solutions: TreeSolutions, roots: Slots, members: np.ndarray) -> Family:
+        snapshot = self._snapshot
+        return Family(solutions, snapshot.in_whole(roots), snapshot.in_whole(members))
+
+    def _solutions(
+        self, key: tuple[bytes, tuple[int, ...]], description: np.ndarray, root: int
+    ) -> TreeSolutions:
+        solutions = self._known.get(key)
+        if solutions is None:
+            self._budget.spend(_DESCRIBING)
+            problem = self._problem(description.tolist(), key[1], root)
+            solutions = self._known[key] = TreeSolutions(problem, self._budget)
+        return solutions
+
+    def _describe(self, members: np.ndarray) -> np.ndarray:
+        """Return trees × members × words: all that tells the search in one tree from another."""
+        forest = self._snapshot.forest
+        words = []
+        own = [mask for mask, _ in self._masks]
+        for masks in (own, self.trait_sets):
+            for begin in range(0, len(masks), _BITS):
+                word = np.zeros(members.shape, np.int64)
+                for bit, mask in enumerate(masks[begin : begin + _BITS]):
+                    word |= mask[members].astype(np.int64) << bit
+                words.append(word)
+        for class_id, total in sorted(self._totals.items()):
+            rooms = self._snapshot.column(class_id).rooms_at(members)
+            words.append(np.clip(rooms.astype(np.int64), 0, min(total, _MOST)))
+        if self.shape.subtrees:
+            parents = forest.parent[members]
+            words.append(np.where(parents >= 0, forest.place[parents], -1).astype(np.int64))
+        if self._sharing:
+            sharing = self._snapshot.sharing
+            words.append(np.isin(members, sharing).astype(np.int64))
+        return np.ascontiguousarray(np.stack(words, axis=2))
+
+    def _problem(self, rows: list[list[int]], lent: tuple[int, ...], root: int) -> TreeProblem:
+        option_words = -(-len(self._masks) // _BITS)
+        hit_words = -(-len(self.trait_sets) // _BITS)
+        nested = bool(self.shape.subtrees)
+        kept, found, sharing, parents = [], [], [], []
+        for place, row in enumerate(rows):
+            options = _joined(row[:option_words])
+            words = iter(row[option_words + hit_words :])
+            rooms = tuple(next(words) for _ in self._totals)
+            parents.append(next(words) if nested else -1)
+            if not options:
+                continue
+            kept.append(place)
+            hits = _joined(row[option_words : option_words + hit_words])
+            found.append((options, hits, _OWN_TREE, rooms))
+            sharing.append(bool(self._sharing) and bool(next(words)))
+        found += [self._lent_local(slot) for slot in lent]
+        sharing += [True] * len(lent)
+        below = self._below(kept, parents, lent) if nested else [0] * len(found)
+        locals_ = [
+            Local(options, hits, mask, tree, rooms)
+            for (options, hits, tree, rooms), mask in zip(found, below, strict=True)
+        ]
+        in_whole = self._snapshot.in_whole
+        of_others = tuple(in_whole(np.array(lent, np.int32)).tolist())
+        (named,) = in_whole(np.array([root])).tolist()
+        return TreeProblem(self.shape, locals_, kept, of_others, sharing, named)
+
+    def _below(self, kept: list[int], parents: list[int], lent: tuple[int, ...]) -> list[int]:
+        """Return the locals in the subtree of each local, as bits."""
+        lineages = [_upwards(place, parents) for place in kept]
+        # slots of another tree: told apart from places by their sign
+        lineages += [[~other for other in self._snapshot.forest.lineage(slot)] for slot in lent]
+        below: dict[int, int] = {}
+        for number, lineage in enumerate(lineages):
+            for name in lineage:
+                below[name] = below.get(name, 0) | 1 << number
+        return [below[name] for name in (*kept, *(~slot for slot in lent))]
+
+    def _lent_local(self, slot: int) -> tuple[int, int, int, tuple[int, ...]]:
+        snapshot = self._snapshot
+        options = sum(1 << n for n, (_, shared) in enumerate(self._masks) if shared[slot])
+        hits = sum(1 << n for n, mask in enumerate(self.trait_sets) if mask[slot])
+        rooms = tuple(
+            min(max(int(snapshot.column(key).rooms_at(np.array([slot]))[0]), 0), total)
+            for key, total in sorted(self._totals.items())
+        )
+        return options, hits, int(snapshot.forest.root[slot]), rooms
+
+
+def _first_slots(mask: Mask, most: int | None) -> Slots:
+    """Return the first slots of a mask: `most` of them or more, if there are as many."""
+    length = len(mask) if most is None else _FIRST_SLOTS
+    while True:
+        found = np.flatnonzero(mask[:length])
+        if most is None or len(found) >= most or length >= len(mask):
+            return found.astype(np.int32)
+        length *= 8
+
+
+def _joined(words: list[int]) -> int:
+    value = 0
+    for number, word in enumerate(words):
+        value |= word << (number * _BITS)
+    return value
+
+
+def _upwards(place: int, parents: list[int]) -> list[int]:
+    found = [place]
+    while (place := parents[place]) >= 0 and len(found) <= len(parents):
+        found.append(place)
+    return found
+
+
+def _kinds(parts: Sequence[Part]) -> tuple[list[int], list[tuple[Mask, Mask]]]:
+    """Give parts with equal masks equal numbers; return the numbers and their masks."""
+    numbers: dict[tuple[int, int], int] = {}
+    masks: list[tuple[Mask, Mask]] = []
+    kinds = []
+    for part in parts:
+        key = (id(part.own), id(part.shared))
+        if key not in numbers:
+            numbers[key] = len(masks)
+            masks.append((part.own, part.shared))
+        kinds.append(numbers[key])
+    return kinds, masks
+
+
+def _contested(parts: Sequence[Part]) -> dict[int, int]:
+    """Return the classes that several parts ask for, and how much they ask in all."""
+    asked: dict[int, list[int]] = {}
+    for part in parts:
+        for class_id, amount in part.demand:
+            asked.setdefault(class_id, []).append(amount)
+    return {key: sum(amounts) for key, amounts in asked.items() if len(amounts) > 1}

@@ -1,0 +1,1 @@
+"""What OpenStack Placement doesn't have: one folder a feature (extensions.md)."""

@@ -1,0 +1,1 @@
+"""What many consumers hold, in one answer (extensions.md 2)."""

@@ -1,0 +1,1 @@
+"""How many more of a request fit into the cloud (extensions.md 6)."""

@@ -1,0 +1,8 @@
+"""Where changes are read (extensions.md 7)."""
+
+from placement.http.extensions import PREFIX
+from placement.routes import get
+
+ROUTES = {
+    f"{PREFIX}/changes": (get("changes.list_all", offer="changes"),),
+}

@@ -1,0 +1,81 @@
+"""/berth/v1/claims: find and claim in one step (extensions.md 4)."""
+
+import collections
+import dataclasses
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import flask
+
+from placement.candidates.request import CandidateRequest
+from placement.domain import uuids
+from placement.domain.consumer import UNCHECKED, ConsumerRequest
+from placement.errors import BadRequest
+from placement.extensions.claims import schema as schemas
+from placement.extensions.claims.choice import Chooser, Strategy
+from placement.extensions.claims.operation import Claim, Claimed
+from placement.handlers.allocation_candidates import budget_of
+from placement.handlers.allocation_candidates_query import request_in_body
+from placement.handlers.consumer_requests import tries
+from placement.http.call import Call
+
+
+def create(call: Call) -> flask.Response:
+    """POST /berth/v1/claims"""
+    call.authorize("berth:claims:create")
+    body = call.read(schemas.CREATE)
+    _refuse_too_many("consumers", body["consumers"], schemas.MOST_CONSUMERS)
+    _refuse_too_many("trees to avoid", body.get("avoid", ()), schemas.MOST_AVOIDED)
+    wanted = [_consumer(given) for given in body["consumers"]]
+    _refuse_repeated(wanted)
+    chooser = Chooser(
+        _request(call, body),
+        Strategy(body.get("strategy", Strategy.FIRST.value)),
+        body.get("by"),
+        random.Random(),
+    )
+    claim = Claim(
+        call.database, call.snapshot, chooser, wanted, lambda: budget_of(call), tries(call)
+    )
+    shown = {uuid: _shown(claimed) for uuid, claimed in call.claims.make(claim).items()}
+    return call.reply({"consumers": shown})
+
+
+def _request(call: Call, body: dict[str, Any]) -> CandidateRequest:
+    avoid = frozenset(map(uuids.normalised, body.get("avoid", ())))
+    return dataclasses.replace(request_in_body(body["query"], call.version), avoid=avoid)
+
+
+def _consumer(given: dict[str, Any]) -> ConsumerRequest:
+    return ConsumerRequest(
+        uuid=uuids.normalised(given["uuid"]),
+        project=given["project_id"],
+        user=given["user_id"],
+        generation=UNCHECKED,
+        type_name=given.get("consumer_type"),
+        allocations={},
+    )
+
+
+def _refuse_too_many(what: str, given: Sequence[object], most: int) -> None:
+    if len(given) > most:
+        raise BadRequest(f"A claim may name at most {most} {what}. This one names {len(given)}.")
+
+
+def _refuse_repeated(wanted: list[ConsumerRequest]) -> None:
+    counts = collections.Counter(request.uuid for request in wanted)
+    repeated = [uuid for uuid, count in counts.items() if count > 1]
+    if repeated:
+        raise BadRequest(f"A claim may name a consumer only once: {', '.join(repeated)}")
+
+
+def _shown(claimed: Claimed) -> dict[str, Any]:
+    choice = claimed.choice
+    return {
+        "allocations": {
+            uuid: {"resources": amounts} for uuid, amounts in choice.allocations.items()
+        },
+        "mappings": choice.mappings,
+        "consumer_generation": claimed.generation,
+    }

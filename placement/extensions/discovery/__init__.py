@@ -1,0 +1,1 @@
+"""Which extensions a service offers (extensions.md 1)."""

@@ -1,0 +1,50 @@
+"""/berth/v1/capacity/evacuate: whether hosts can be emptied (extensions.md 6)."""
+
+from typing import Any
+
+import flask
+
+from placement.domain import uuids
+from placement.errors import BadRequest
+from placement.extensions.evacuation import schema as schemas
+from placement.extensions.evacuation.operation import Evacuation, evacuated
+from placement.handlers.allocation_candidates import budget_of
+from placement.http.call import Call
+
+
+def evacuate(call: Call) -> flask.Response:
+    """POST /berth/v1/capacity/evacuate"""
+    call.authorize("berth:capacity")
+    without = call.read(schemas.EVACUATE)["without"]
+    if len(without) > schemas.MOST_ROOTS:
+        raise BadRequest(
+            f"A request may name at most {schemas.MOST_ROOTS} roots. This one names {len(without)}."
+        )
+    found = evacuated(
+        call.database,
+        call.snapshot.current,
+        map(uuids.normalised, without),
+        lambda: budget_of(call),
+    )
+    return call.reply(_shown(found))
+
+
+def _shown(found: Evacuation) -> dict[str, Any]:
+    fit, unfit = len(found.moves), len(found.unfit)
+    return {
+        "fits": found.fits,
+        "exact": found.exact,
+        "consumers": {"total": fit + unfit, "fit": fit, "unfit": unfit},
+        "moves": {
+            consumer: {
+                "root": move.root,
+                "allocations": {
+                    uuid: {"resources": amounts} for uuid, amounts in move.allocations.items()
+                },
+            }
+            for consumer, move in found.moves.items()
+        },
+        "unfit": [
+            {"consumer": consumer, "message": message} for consumer, message in found.unfit.items()
+        ],
+    }

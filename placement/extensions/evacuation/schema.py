@@ -1,0 +1,54 @@
+"""Requests and responses of /berth/v1/capacity/evacuate (extensions.md 6)."""
+
+from placement.schemas.answer_shapes import (
+    AMOUNTS,
+    PROVIDER_UUID,
+    PROVIDER_UUID_KEY,
+    AnswerTable,
+    exactly,
+    keyed,
+)
+from placement.schemas.answer_tables import SEARCHING, extension_answers
+from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_object
+
+#: how many roots a request may name. This isn't part of the schema, whose message would repeat all
+MOST_ROOTS = 10_000
+
+EVACUATE = {
+    (1, 0): Schema(
+        closed_object(
+            {"without": {"type": "array", "minItems": 1, "items": UUID}},
+            ["without"],
+        ),
+        exact_ends=True,
+    )
+}
+
+_COUNT: Json = {"type": "integer", "minimum": 0}
+_BOOLEAN: Json = {"type": "boolean"}
+_MOVE = exactly(
+    {
+        "root": PROVIDER_UUID,
+        "allocations": keyed(PROVIDER_UUID_KEY, exactly({"resources": AMOUNTS}), 1),
+    }
+)
+EVACUATED: AnswerTable = {
+    (1, 0): Schema(
+        exactly(
+            {
+                "fits": _BOOLEAN,
+                "exact": _BOOLEAN,
+                "consumers": exactly({"total": _COUNT, "fit": _COUNT, "unfit": _COUNT}),
+                "moves": keyed("^.+$", _MOVE),
+                "unfit": {
+                    "type": "array",
+                    "items": exactly({"consumer": STRING, "message": STRING}),
+                },
+            }
+        )
+    )
+}
+
+_PATH = "/berth/v1/capacity/evacuate"
+BODIES = {(_PATH, "POST"): EVACUATE}
+RESPONSES = {_PATH: {"POST": extension_answers({200: EVACUATED}, 403, 406, 415, *SEARCHING)}}

@@ -1,0 +1,80 @@
+"""The cloud as if what some consumers hold were free: for a resize, a move, an evacuation."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.storage import holdings
+from placement.storage.database.engine import Connection, Database
+from placement.storage.holdings import Held
+
+#: how often cloud and holdings are read until nobody wrote between the two
+_LOOKS = 3
+
+
+def freed(snapshot: Snapshot, held: Iterable[Held]) -> Snapshot:
+    """Return the cloud without these allocations.
+
+    Allocations of providers and classes that the cloud doesn't have are left out.
+    """
+    used: dict[int, dict[int, int]] = {}
+    for row in held:
+        slot = snapshot.slot(row.provider_uuid)
+        class_id = snapshot.names.class_ids.get(row.resource_class)
+        if slot is None or class_id is None:
+            continue
+        amounts = used.setdefault(class_id, {})
+        known = amounts.get(slot)
+        before = snapshot.used(class_id, slot) if known is None else known
+        amounts[slot] = max(before - row.used, 0)
+    return snapshot.using(used)
+
+
+def held_by(
+    database: Database, current: Callable[[], Snapshot], consumers: Collection[str]
+) -> tuple[Snapshot, list[Held]]:
+    """Return the cloud and what the consumers hold in it, as they were at the same time.
+
+    If others write all the time, the holdings may be a moment newer than the cloud.
+    """
+    names = list(consumers)
+    return _at_once(
+        database, current, lambda connection, _: list(holdings.of_consumers(connection, names))
+    )
+
+
+def held_in_trees(
+    database: Database,
+    current: Callable[[], Snapshot],
+    roots: Sequence[str],
+    check: Callable[[Snapshot, Sequence[str]], None],
+) -> tuple[Snapshot, list[Held]]:
+    """Return the cloud, and all that consumers hold who hold anything in some trees.
+
+    The two are as those of `held_by`.
+
+    :param roots: uuids of the roots of the trees
+    :param check: raises an error for a cloud in which these aren't roots
+    """
+
+    def read(connection: Connection, snapshot: Snapshot) -> list[Held]:
+        check(snapshot, roots)
+        ids = snapshot.register.ids[snapshot.roots(roots)].tolist()
+        return list(holdings.of_trees(connection, ids))
+
+    return _at_once(database, current, read)
+
+
+def _at_once(
+    database: Database,
+    current: Callable[[], Snapshot],
+    read: Callable[[Connection, Snapshot], list[Held]],
+) -> tuple[Snapshot, list[Held]]:
+    snapshot = current()
+    for _ in range(_LOOKS):
+        seen = snapshot
+        held = database.read(lambda connection: read(connection, seen))  # noqa: B023
+        after = current()
+        if after.cursor == snapshot.cursor:
+            break
+        snapshot = after
+    return snapshot, held

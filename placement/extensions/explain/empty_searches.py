@@ -1,0 +1,132 @@
+"""Tell in the log why searches found nothing (extensions.md 5).
+
+Nova sends its own request id, so that its "No valid host was found" leads to a line with a reason.
+"""
+
+import collections
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from placement.extensions.explain.budget import relaxing_of
+from placement.http.call import Call
+
+if TYPE_CHECKING:
+    # only searches need them
+    from placement.candidates.cloud.snapshot import Snapshot
+    from placement.candidates.request import CandidateRequest
+
+LOG = logging.getLogger("placement.explain")
+
+#: seconds until an equal message is logged again
+QUIET = 60.0
+#: characters of a query that the log shows
+_LONGEST_SHOWN = 2_000
+#: messages that are remembered
+_MOST_KNOWN = 500
+#: the share of a worker's time that explanations may take, and how many seconds it may save up
+_SHARE, _SAVED = 0.1, 1.0
+
+
+class SilentLog:
+    """Tells nothing of empty searches: for a service whose log nobody reads."""
+
+    def tell(self, *search: object) -> None:
+        """Do nothing."""
+
+
+class EmptySearches:
+    """Logs the reasons of one process's empty searches.
+
+    An equal message is logged once a minute, with a count. If there are so many empty searches that
+    explaining them would take more than a tenth of the time, some aren't explained; the next line
+    says how many.
+
+    :param clock: seconds that never go back
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._saved, self._saved_at = _SAVED, clock()
+        #: by message: when it was logged last, and how often it came since then
+        self._known: collections.OrderedDict[str, tuple[float, int]] = collections.OrderedDict()
+        self._skipped = 0
+
+    def tell(self, call: Call, snapshot: "Snapshot", request: "CandidateRequest") -> None:
+        """Log that a search found nothing, and why."""
+        # imported here because most processes never have an empty search
+        from placement.extensions.explain.operation import why_empty
+
+        self.log(
+            call.context.request_id,
+            call.context.global_request_id,
+            call.environ.get("QUERY_STRING", "")[:_LONGEST_SHOWN],
+            lambda: why_empty(call.database, snapshot, request, relaxing_of(call)),
+        )
+
+    def log(
+        self,
+        request_id: str,
+        global_request_id: str | None,
+        query: str,
+        message: Callable[[], str],
+    ) -> None:
+        """Log one empty search.
+
+        :param query: as the client sent it, without control characters
+        :param message: returns the reason; called only if it may be logged
+        """
+        if not LOG.isEnabledFor(logging.INFO) or not self._may_explain():
+            return
+        begun = self._clock()
+        try:
+            reason = message()
+        # the search has its answer: no fault of the explanation may take it away
+        except Exception as error:
+            LOG.debug("An empty search can't be explained", exc_info=True)
+            reason = f"the reason can't be told ({type(error).__name__})"
+        finally:
+            self._pay(self._clock() - begun)
+        line = self._line(reason)
+        if line is not None:
+            LOG.info(
+                "[%s %s] No allocation candidates for %s: %s%s",
+                request_id,
+                global_request_id or "-",
+                query,
+                reason,
+                line,
+            )
+
+    def _may_explain(self) -> bool:
+        with self._lock:
+            now = self._clock()
+            self._saved = min(_SAVED, self._saved + (now - self._saved_at) * _SHARE)
+            self._saved_at = now
+            if self._saved <= 0:
+                self._skipped += 1
+                return False
+            return True
+
+    def _pay(self, seconds: float) -> None:
+        with self._lock:
+            self._saved -= seconds
+
+    def _line(self, reason: str) -> str | None:
+        """Return what to add to the line; None: the message isn't logged again yet."""
+        with self._lock:
+            now = self._clock()
+            logged, count = self._known.pop(reason, (None, 0))
+            if logged is not None and now - logged < QUIET:
+                self._known[reason] = logged, count + 1
+                return None
+            self._known[reason] = now, 0
+            if len(self._known) > _MOST_KNOWN:
+                self._known.popitem(last=False)
+            skipped, self._skipped = self._skipped, 0
+        notes = [f"{count} more since the last line"] if count else []
+        notes += [f"{skipped} other searches not explained"] if skipped else []
+        return f" ({', '.join(notes)})" if notes else ""

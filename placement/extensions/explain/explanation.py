@@ -1,0 +1,332 @@
+"""Why a request has no candidates, and what would help (architecture.rst D13, extensions.md 5).
+
+`candidate_search.rst` shows an example.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
+from placement.candidates.cloud.columns import Mask
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.request import CandidateRequest
+from placement.candidates.search import prepare, search
+from placement.candidates.trees.counting import Allowance, TooManyToCount
+from placement.candidates.trees.tree_problems import Trees
+from placement.errors import SearchUnfinished
+from placement.extensions.explain import explanation_text
+from placement.extensions.explain.conditions import Reason
+from placement.extensions.explain.explanation_text import Reasoned
+from placement.extensions.explain.nearest import Miss, Misses, Missing
+from placement.extensions.explain.relaxations import Relaxation, relaxations_of
+from placement.extensions.explain.step_record import Notes, Step
+
+#: the names of providers, by the uuids that an answer shows
+Naming = Callable[[Iterable[str]], Mapping[str, str]]
+
+_MOST_NEAREST = 10
+#: how many states are looked at to count the candidates of a request
+_COUNTED = 2_000
+#: how many candidates are listed to count those that several trees have
+_LISTED = 10_000
+
+
+def _no_names(uuids: Iterable[str]) -> Mapping[str, str]:
+    return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedMiss:
+    """A tree without a candidate, or a provider, by name; see `Miss`."""
+
+    root: str
+    uuid: str
+    name: str
+    missing: tuple[Missing, ...]
+    #: the uuids of the providers in `missing`, by slot
+    uuids: Mapping[int, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as an answer has it."""
+        missing = [self._missing(one) for one in self.missing]
+        return {"root": self.root, "uuid": self.uuid, "name": self.name, "missing": missing}
+
+    def _missing(self, one: Missing) -> dict[str, Any]:
+        found: dict[str, Any] = {"group": one.group, "reason": one.reason.value, "name": one.name}
+        uuid = None if one.slot is None else self.uuids[one.slot]
+        if uuid is not None and uuid != self.uuid:
+            found["uuid"] = uuid
+        if one.asked is not None:
+            found["asked"] = one.asked
+        return found | (dataclasses.asdict(one.amounts) if one.amounts else {})
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """Why a request has the candidates it has.
+
+    :param message: one sentence, of stable text
+    :param verdict: `some` if there are candidates, `none` if there are none, and `unknown` if the
+        search was ended before it found one
+    :param candidates: how many candidates there are; None: that takes too long to count
+    :param total: how many trees there are
+    :param fruitful: uuids of the roots whose trees have candidates
+    :param undecided: uuids of the roots whose trees weren't searched to an end
+    :param ended: why they weren't, if there are any
+    :param nearest: the trees that miss by least
+    :param provider: what one provider lacks, if it was asked for
+    """
+
+    message: str
+    verdict: str
+    candidates: int | None
+    total: int
+    fruitful: tuple[str, ...]
+    undecided: tuple[str, ...]
+    ended: SearchEnded | None
+    steps: tuple[Step, ...]
+    reasons: tuple[Reasoned, ...]
+    nearest: tuple[NamedMiss, ...]
+    relaxations: tuple[Relaxation, ...]
+    provider: NamedMiss | None = None
+
+    @property
+    def left(self) -> int:
+        """Return how many trees have candidates."""
+        return len(self.fruitful)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as an answer has it (extensions.md 5)."""
+        trees = {"total": self.total, "left": self.left}
+        if self.undecided:
+            trees["undecided"] = len(self.undecided)
+        found: dict[str, Any] = {
+            "message": self.message,
+            "verdict": self.verdict,
+            "candidates": self.candidates,
+            "trees": trees,
+            "steps": [_step(step) for step in self.steps],
+            "reasons": [
+                {
+                    "reason": reasoned.reason.value,
+                    "group": reasoned.group,
+                    "name": reasoned.name,
+                    "trees": reasoned.trees,
+                }
+                for reasoned in self.reasons
+            ],
+            "nearest": [miss.as_json() for miss in self.nearest],
+            "relaxations": [relaxation.as_json() for relaxation in self.relaxations],
+        }
+        if self.provider is not None:
+            found["provider"] = self.provider.as_json()
+        return found
+
+
+def _step(step: Step) -> dict[str, Any]:
+    found: dict[str, Any] = {"group": step.group, "step": step.step, "name": step.name}
+    if step.asked is not None:
+        found["asked"] = step.asked
+    found["providers"] = dict(zip(("before", "after"), step.providers, strict=True))
+    found["trees"] = dict(zip(("before", "after"), step.trees, strict=True))
+    return found
+
+
+def explain(
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    budget: Budget,
+    *,
+    naming: Naming = _no_names,
+    provider: int | None = None,
+    relaxations: bool = True,
+    relaxing: Callable[[], Budget] | None = None,
+) -> Explanation:
+    """Run a search, whatever its limit, and account for every step.
+
+    Raise BadRequest like the search, and Abandoned if the client left.
+
+    :param naming: returns the names of providers; called once, with the few uuids that are shown
+    :param provider: the slot of a provider to tell everything of that it lacks; for a root,
+        everything that its tree lacks
+    :param relaxations: whether to find out what would help
+    :param relaxing: returns what finding out may cost, called when that begins; None: what is left
+        of `budget`
+    """
+    notes = Notes(snapshot, request, budget)
+    found = _search(snapshot, request, notes, budget)
+    misses = Misses(snapshot, notes, budget)
+    nearest = misses.nearest(_MOST_NEAREST)
+    helping: tuple[Relaxation, ...] = ()
+    if relaxations and not found.ended:
+        allowed = budget if relaxing is None else relaxing()
+        helping = relaxations_of(snapshot, request, notes, found.fruitful, allowed)
+    of_provider = None
+    if provider is not None:
+        is_root = bool(snapshot.forest.is_root[provider])
+        of_provider = misses.of_tree(provider) if is_root else misses.of_provider(provider)
+    shown = [*nearest, *([of_provider] if of_provider is not None else [])]
+    named = _named(snapshot, shown, provider, naming)
+    near = named[: len(nearest)]
+    reasons = explanation_text.reasons(notes.dropped)
+    undecided = _uuids(snapshot, found.undecided)
+    fruitful = _uuids(snapshot, found.fruitful)
+    message = explanation_text.message(
+        notes.total, len(fruitful), len(undecided), request, reasons, near
+    )
+    verdict = "some" if fruitful else "unknown" if undecided else "none"
+    return Explanation(
+        message,
+        verdict,
+        found.candidates if fruitful else 0 if not undecided else None,
+        notes.total,
+        fruitful,
+        undecided,
+        found.ended,
+        tuple(notes.steps),
+        reasons,
+        tuple(near),
+        helping,
+        named[-1] if of_provider is not None else None,
+    )
+
+
+def why_none(
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    budget: Budget,
+    naming: Naming = _no_names,
+) -> str:
+    """Return the message of the explanation for a request that has no candidates."""
+    return explain(snapshot, request, budget, naming=naming, relaxations=False).message
+
+
+@dataclasses.dataclass(eq=False)
+class _Searched:
+    """What a search found of each tree.
+
+    :param candidates: None: not known
+    """
+
+    fruitful: Mask
+    undecided: Mask
+    candidates: int | None = None
+    ended: SearchEnded | None = None
+
+
+def _search(
+    snapshot: Snapshot, request: CandidateRequest, notes: Notes, budget: Budget
+) -> _Searched:
+    nothing = np.zeros(snapshot.size, np.bool_)
+    try:
+        prepared = prepare(snapshot, request, budget, notes)
+    except (OutOfTime, OutOfMemory) as early:
+        found = _Searched(nothing, notes.left, None, early)
+        notes.left = nothing
+        return found
+    if prepared is None:
+        notes.drop("", Reason.TOGETHER, "", notes.left)
+        return _Searched(nothing, nothing)
+    trees, simple, others = prepared
+    fruitful, ended = _fruitful(snapshot, trees, simple, others)
+    undecided = nothing
+    if ended is not None:
+        # what `split` left out is decided: it has no candidate
+        undecided = ended[1] & ~fruitful
+    fruitless = notes.left & ~fruitful & ~undecided
+    for reason, name, easier in _looser(request):
+        if not fruitless.any() or ended is not None:
+            break
+        looser = Trees(snapshot, easier, trees.groups, budget)
+        helped, ended = _fruitful(snapshot, looser, *looser.split(fruitless))
+        helped &= fruitless
+        notes.drop("", reason, name, helped)
+        fruitless = fruitless & ~helped
+    notes.drop("", Reason.TOGETHER, "", fruitless)
+    notes.left = fruitful
+    found = _Searched(fruitful, undecided, None, ended[0] if undecided.any() and ended else None)
+    if not undecided.any() and fruitful.any():
+        found.candidates = _count(snapshot, request, trees, simple, others, budget)
+    return found
+
+
+def _fruitful(
+    snapshot: Snapshot, trees: Trees, simple: np.ndarray, others: np.ndarray
+) -> tuple[Mask, tuple[SearchEnded, Mask] | None]:
+    """Return the roots whose trees have candidates; and what ended the search, with the rest."""
+    found = np.zeros(snapshot.size, np.bool_)
+    left = np.zeros(snapshot.size, np.bool_)
+    left[simple] = left[others] = True
+    try:
+        for family in trees.families(simple, others):
+            if family.solutions.at(0) is not None:
+                found[family.roots] = True
+            left[family.roots] = False
+    except (OutOfTime, OutOfMemory) as ended:
+        return found, (ended, left)
+    return found, None
+
+
+def _looser(request: CandidateRequest) -> Iterator[tuple[Reason, str, CandidateRequest]]:
+    """Yield the request without each single condition on all groups together."""
+    if request.isolate:
+        without = dataclasses.replace(request, isolate=False)
+        yield Reason.ISOLATE, "group_policy=isolate", without
+    for suffixes in dict.fromkeys(request.same_subtree):
+        others = tuple(other for other in request.same_subtree if other != suffixes)
+        without = dataclasses.replace(request, same_subtree=others)
+        yield Reason.SAME_SUBTREE, ",".join(sorted(suffixes)), without
+
+
+def _count(
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    trees: Trees,
+    simple: np.ndarray,
+    others: np.ndarray,
+    budget: Budget,
+) -> int | None:
+    """Return how many candidates there are; None: that takes too long."""
+    allowance, total = Allowance(_COUNTED), 0
+    try:
+        for family in trees.families(simple, others):
+            total += family.solutions.count(allowance) * len(family)
+        if not trees.lenders:
+            return total
+        # several trees may have the same candidate
+        if total > _LISTED:
+            return None
+        unlimited = dataclasses.replace(request, limit=None)
+        return len(search(snapshot, unlimited, budget))
+    except (TooManyToCount, OutOfTime, OutOfMemory, SearchUnfinished):
+        return None
+
+
+def _uuids(snapshot: Snapshot, roots: Mask) -> tuple[str, ...]:
+    uuids = snapshot.register.uuids
+    return tuple([uuids[root] for root in np.flatnonzero(roots).tolist()])
+
+
+def _named(
+    snapshot: Snapshot, misses: list[Miss], provider: int | None, naming: Naming
+) -> list[NamedMiss]:
+    """Return trees and providers with their names, which are read at once."""
+    uuids = snapshot.register.uuids
+    wanted = [
+        miss.slot if number < len(misses) - 1 or provider is None else provider
+        for number, miss in enumerate(misses)
+    ]
+    names = naming([uuids[slot] for slot in dict.fromkeys(wanted)]) if wanted else {}
+    return [
+        NamedMiss(
+            uuids[miss.root],
+            uuids[slot],
+            names.get(uuids[slot], uuids[slot]),
+            miss.missing,
+            {one.slot: uuids[one.slot] for one in miss.missing if one.slot is not None},
+        )
+        for miss, slot in zip(misses, wanted, strict=True)
+    ]

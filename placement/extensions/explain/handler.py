@@ -1,0 +1,55 @@
+"""/berth/v1/allocation_candidates/explain (extensions.md 5)."""
+
+import re
+
+import flask
+
+from placement.domain.uuids import is_uuid_like, normalised
+from placement.errors import BadQueryValue
+from placement.extensions.explain import schema as schemas
+from placement.extensions.explain.budget import relaxing_of
+from placement.extensions.explain.operation import explained
+from placement.handlers.allocation_candidates import budget_of
+from placement.handlers.allocation_candidates_query import request_of
+from placement.http.call import NOW, Call
+from placement.http.query import Query
+
+_PARTS = re.compile("([&;])")
+
+
+def show(call: Call) -> flask.Response:
+    """GET /berth/v1/allocation_candidates/explain"""
+    call.authorize("berth:explain")
+    text, own = _split(call.environ.get("QUERY_STRING", ""))
+    request = request_of(text, call.version)
+    consumer = own.get("consumer")
+    if consumer is not None:
+        if not is_uuid_like(consumer):
+            raise BadQueryValue(
+                f"Invalid query string parameters: consumer: {consumer!r} is not a uuid."
+            )
+        consumer = normalised(consumer)
+    found = explained(
+        call.database,
+        call.snapshot.current,
+        request,
+        lambda: budget_of(call),
+        lambda: relaxing_of(call),
+        own.get("provider"),
+        consumer,
+    )
+    return call.reply(found.as_json(), modified=NOW)
+
+
+def _split(text: str) -> tuple[str, dict[str, str]]:
+    """Return the query without the parameters that the standard query doesn't have, and these.
+
+    Raise DuplicateKey if one of them is given twice, BadQuery if a part is not UTF-8.
+    """
+    query = Query(text)
+    query.refuse_repeated(schemas.OWN)
+    pairs = query.pairs
+    own = {name: value for name, value in pairs if name in schemas.OWN}
+    pieces = [part for part in _PARTS.split(text) if part not in ("&", ";", "")]
+    kept = [part for part, (name, _) in zip(pieces, pairs, strict=True) if name not in schemas.OWN]
+    return "&".join(kept), own

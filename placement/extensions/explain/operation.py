@@ -1,0 +1,93 @@
+"""Explain a search, with the names of providers (extensions.md 5)."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from placement.candidates.budget import Abandoned, Budget, SearchEnded
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.ended_search import refusal
+from placement.candidates.request import CandidateRequest
+from placement.domain import uuids
+from placement.errors import BadQueryValue, PlacementError
+from placement.extensions.explain.as_if_released import freed, held_by
+from placement.extensions.explain.explanation import Explanation, Naming, explain, why_none
+from placement.storage import providers
+from placement.storage.database.engine import Database
+
+
+def names_from(database: Database) -> Naming:
+    """Return what reads the names of providers, all with one statement."""
+
+    def naming(wanted: Iterable[str]) -> Mapping[str, str]:
+        keys = list(wanted)
+        return database.read(lambda connection: providers.names(connection, keys)) if keys else {}
+
+    return naming
+
+
+def explained(
+    database: Database,
+    current: Callable[[], Snapshot],
+    request: CandidateRequest,
+    budgets: Callable[[], Budget],
+    relaxing: Callable[[], Budget],
+    provider: str | None = None,
+    consumer: str | None = None,
+) -> Explanation:
+    """Explain the search for a request. Raise BadQueryValue, and what the search raises.
+
+    :param budgets: returns what the search may cost; called when the cloud was read
+    :param relaxing: returns what finding out what would help may cost; called after the search
+    :param provider: uuid or name of a provider to tell all of that it lacks
+    :param consumer: uuid of a consumer; the cloud is as if what it holds were free
+    """
+    slot = None
+    if consumer is not None:
+        snapshot, held = held_by(database, current, [consumer])
+        snapshot = freed(snapshot, held)
+    else:
+        snapshot = current()
+    if provider is not None:
+        slot = _slot(database, snapshot, provider)
+    budget = budgets()
+    try:
+        return explain(
+            snapshot,
+            request,
+            budget,
+            naming=names_from(database),
+            provider=slot,
+            relaxing=relaxing,
+        )
+    except SearchEnded as ended:
+        raise refusal(ended, snapshot, budget) from ended
+
+
+def why_empty(
+    database: Database, snapshot: Snapshot, request: CandidateRequest, budget: Budget
+) -> str:
+    """Return the message of the explanation for a search that found nothing.
+
+    Whatever fails only makes the message poorer: the search itself is answered.
+    """
+    try:
+        return why_none(snapshot, request, budget, names_from(database))
+    except Abandoned:
+        return "the client left before the reason was known"
+    except (PlacementError, SQLAlchemyError):
+        return why_none(snapshot, request, budget)
+
+
+def _slot(database: Database, snapshot: Snapshot, provider: str) -> int:
+    """Return the slot of a provider. A name is looked for first, then a uuid."""
+    uuid = database.read(lambda connection: providers.uuid_of_name(connection, provider))
+    if uuid is None and uuids.is_uuid_like(provider):
+        uuid = uuids.normalised(provider)
+    slot = None if uuid is None else snapshot.slot(uuid)
+    if slot is None:
+        raise BadQueryValue(
+            f"Invalid query string parameters: provider: No resource provider has the uuid or the "
+            f"name {provider!r}."
+        )
+    return slot

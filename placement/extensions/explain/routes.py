@@ -1,0 +1,9 @@
+"""Where searches are explained (extensions.md 5)."""
+
+from placement.http.extensions import PREFIX
+from placement.routes import get
+
+#: the query is that of GET /allocation_candidates, which is as old
+ROUTES = {
+    f"{PREFIX}/allocation_candidates/explain": (get("explain.show", (1, 10), offer="explain"),),
+}

@@ -1,0 +1,134 @@
+"""A port for metrics alone, served by a thread of every worker.
+
+The parent of the workers opens it, so it stays open while workers are replaced. It is for this
+machine only.
+"""
+
+import contextlib
+import io
+import logging
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from placement.extensions.monitoring import plain_text
+from placement.extensions.monitoring.access import Neighbours
+from placement.http.environ import Environ, WSGIApplication
+
+LOG = logging.getLogger(__name__)
+
+HOST = "127.0.0.1"
+#: seconds that a client may take to send its request, and to read each part of the answer
+PATIENCE = 3.0
+#: key of a function that says whether the answer is only a part of what it should be
+PARTIAL = "berth.partial"
+#: has the descriptor of the open port for the program that replaces this one
+VARIABLE = "BERTH_METRICS_FD"
+
+
+def listen(port: int, environ: MutableMapping[str, str] = os.environ) -> socket.socket:
+    """Return the open port, or that of the program that this one replaces. Raises OSError."""
+    handed = environ.get(VARIABLE)
+    if handed and "GUNICORN_FD" in environ:
+        listener = socket.socket(fileno=int(handed))
+    else:
+        listener = socket.create_server((HOST, port))
+    # several workers wait for the same client, and all but one find nothing
+    listener.setblocking(False)
+    listener.set_inheritable(True)
+    environ[VARIABLE] = str(listener.fileno())
+    return listener
+
+
+def serve(listener: socket.socket, pages: Mapping[str, WSGIApplication]) -> threading.Thread:
+    """Serve the pages on a thread of this process, until it ends or the port is closed."""
+    server = _Server((HOST, 0), _Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = listener
+    server.server_name, server.server_port = HOST, listener.getsockname()[1]
+    server.setup_environ()
+    server.set_app(_pages(pages))
+    thread = threading.Thread(target=_serve, args=(server,), name="metrics", daemon=True)
+    thread.start()
+    return thread
+
+
+def _serve(server: "_Server") -> None:
+    with contextlib.suppress(_PortClosed):
+        server.serve_forever()
+
+
+def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
+    allowed = {path: Neighbours(page, None) for path, page in pages.items()}
+
+    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        page = allowed.get(environ["PATH_INFO"])
+        if page is not None:
+            return _logged(page, environ, start_response)
+        here = f"Here are {' and '.join(allowed)} only.\n"
+        return plain_text.answer(environ, start_response, "404 Not Found", here)
+
+    return answer
+
+
+def _logged(
+    page: WSGIApplication, environ: Environ, start_response: Callable[..., Any]
+) -> Iterator[bytes]:
+    # whatever ends the process from here on, also SIGKILL
+    environ[PARTIAL](True)
+    has_begun = False
+    try:
+        for piece in page(environ, start_response):
+            yield piece
+            has_begun = True
+    except Exception:
+        LOG.exception("%s failed", environ["PATH_INFO"])
+        environ[PARTIAL](has_begun)
+        raise
+    environ[PARTIAL](False)
+
+
+class _PortClosed(Exception):
+    """Nobody can come any more."""
+
+
+class _Server(WSGIServer):
+    """One request at a time; what goes wrong with a client concerns nobody else."""
+
+    def service_actions(self) -> None:
+        """End when the port is closed: a closed one always looks as if somebody came."""
+        if self.socket.fileno() < 0:
+            raise _PortClosed
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: the client left, or was too slow."""
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close the connection as it is: an end of its own would make a part look complete."""
+        self.close_request(request)
+
+
+class _Handler(WSGIRequestHandler):
+    """Without a log, and with a time limit."""
+
+    timeout = PATIENCE
+
+    def get_environ(self) -> Environ:
+        """Return the environment, with a function that says whether the answer is a part."""
+        return {**super().get_environ(), PARTIAL: self._reset_at_close}
+
+    def _reset_at_close(self, wanted: bool) -> None:
+        """Have the connection reset when it is closed: without a length, all looks complete."""
+        linger = struct.pack("ii", wanted, 0)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+    def get_stderr(self) -> io.StringIO:
+        """Return where nobody reads: it would get a traceback for each client that is too slow."""
+        return io.StringIO()

@@ -1,0 +1,13 @@
+"""Where the API describes itself (extensions.md 11)."""
+
+from placement.http.content_headers import YAML
+from placement.http.extensions import PREFIX
+from placement.routes import Endpoint
+
+#: the path says the form, so Accept doesn't matter
+ROUTES = {
+    f"{PREFIX}/openapi.json": (Endpoint("GET", "openapi.show_json", offer="openapi"),),
+    f"{PREFIX}/openapi.yaml": (
+        Endpoint("GET", "openapi.show_yaml", forms=(YAML,), offer="openapi"),
+    ),
+}

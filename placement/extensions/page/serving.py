@@ -1,0 +1,135 @@
+"""Serve the page: files for a browser, which are the same for everybody and need no token.
+
+What the page shows it asks of the API, with the reader's token, like any other client.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from oslo_config import cfg
+
+from placement.config.keystone_authtoken import GROUP, login_option
+from placement.extensions.page.files import INDEX, PageFile, page_files
+from placement.http.entity_tags import ANY, named, quoted
+from placement.http.environ import ROUTE, Environ, WSGIApplication
+from placement.http.extensions import PREFIX
+
+UI = f"{PREFIX}/ui"
+#: what requests for any of its files count as
+PAGE = f"{UI}/"
+#: tells the page how callers are known here
+SESSION = "session.json"
+
+
+def page(conf: cfg.ConfigOpts) -> dict[str, WSGIApplication]:
+    """Return what answers at each path of the page."""
+    keystone = keystone_address(conf)
+    headers = _headers(keystone)
+    shown: dict[str, WSGIApplication] = {
+        f"{UI}/{name}": _file(file, headers) for name, file in page_files().items()
+    }
+    shown[PAGE] = shown[f"{UI}/{INDEX}"]
+    shown[UI] = _sent_to("ui/", headers)
+    session = {"auth": conf.api.auth_strategy, "keystone": keystone}
+    shown[f"{UI}/{SESSION}"] = _session(json.dumps(session).encode(), headers)
+    return shown
+
+
+def keystone_address(conf: cfg.ConfigOpts) -> str | None:
+    """Return where a browser gets tokens; None if nobody says so, or no token is checked."""
+    if conf.api.auth_strategy == "noauth2":
+        return None
+    address = conf[GROUP].www_authenticate_uri or login_option(conf, "auth_url") or ""
+    return address if urlsplit(address).scheme in ("http", "https") else None
+
+
+def _headers(keystone: str | None) -> list[tuple[str, str]]:
+    """Return what each answer has: the browser may ask this service, and keystone, nobody else."""
+    asked = "'self'"
+    if keystone is not None:
+        parts = urlsplit(keystone)
+        asked += f" {parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    policy = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; "
+        f"connect-src {asked}; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return [
+        ("Content-Security-Policy", policy),
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Frame-Options", "DENY"),
+        ("Referrer-Policy", "no-referrer"),
+    ]
+
+
+def _guarded(environ: Environ, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers, with the one that browsers heed of origins that they trust alone.
+
+    Elsewhere, such as at a host without TLS, they complain of it. They tell `Sec-Fetch-Dest` to
+    origins that they trust alone, also through a proxy that ends TLS.
+    """
+    if "HTTP_SEC_FETCH_DEST" not in environ:
+        return headers
+    return [*headers, ("Cross-Origin-Opener-Policy", "same-origin")]
+
+
+def _file(file: PageFile, headers: list[tuple[str, str]]) -> WSGIApplication:
+    # a browser asks each time whether a file is still the same, so that an upgrade shows at once
+    fixed = [("Cache-Control", "no-cache"), ("ETag", quoted(file.tag)), *headers]
+
+    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        kept = _guarded(environ, fixed)
+        if {file.tag, ANY} & set(named(environ.get("HTTP_IF_NONE_MATCH"))):
+            start_response("304 Not Modified", kept)
+            return [b""]
+        start_response("200 OK", [*_about(file.media_type, file.content), *kept])
+        return [file.content]
+
+    return _read_only(answer, headers)
+
+
+def _session(body: bytes, headers: list[tuple[str, str]]) -> WSGIApplication:
+    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        about = _about("application/json", body)
+        start_response("200 OK", [*about, ("Cache-Control", "no-store"), *headers])
+        return [body]
+
+    return _read_only(answer, headers)
+
+
+def _sent_to(address: str, headers: list[tuple[str, str]]) -> WSGIApplication:
+    """Return what sends browsers to an address that is relative: also below a prefix."""
+
+    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        start_response(
+            "308 Permanent Redirect",
+            [
+                ("Location", address),
+                ("Cache-Control", "no-cache"),
+                ("Content-Length", "0"),
+                *headers,
+            ],
+        )
+        return [b""]
+
+    return _read_only(answer, headers)
+
+
+def _read_only(answer: WSGIApplication, headers: list[tuple[str, str]]) -> WSGIApplication:
+    def checked(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        environ[ROUTE] = PAGE
+        method = environ["REQUEST_METHOD"]
+        if method not in ("GET", "HEAD"):
+            about = [("Allow", "GET, HEAD"), ("Content-Length", "0"), *headers]
+            start_response("405 Method Not Allowed", about)
+            return [b""]
+        body = answer(environ, start_response)
+        return [b""] if method == "HEAD" else body
+
+    return checked
+
+
+def _about(media_type: str, body: bytes) -> list[tuple[str, str]]:
+    return [("Content-Type", media_type), ("Content-Length", str(len(body)))]

@@ -1,0 +1,1 @@
+"""Whole trees of providers in one answer (extensions.md 2)."""

@@ -1,0 +1,11 @@
+"""Where whole trees are read (extensions.md 2)."""
+
+from placement.http.content_headers import JSON, NDJSON
+from placement.http.extensions import PREFIX
+from placement.routes import get
+
+ROUTES = {
+    f"{PREFIX}/provider_trees": (
+        get("provider_trees.list_all", forms=(JSON, NDJSON), offer="provider_trees"),
+    ),
+}

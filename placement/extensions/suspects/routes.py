@@ -1,0 +1,8 @@
+"""Where suspects are listed (extensions.md 12)."""
+
+from placement.http.extensions import PREFIX
+from placement.routes import get
+
+ROUTES = {
+    f"{PREFIX}/suspects": (get("suspects.list_all", offer="suspects"),),
+}

@@ -1,0 +1,298 @@
+"""The questions of suspects: what only the tables know, and since when (extensions.md 12).
+
+Everything is ordered by database ids. Long results come in batches, so that a process never has all
+of their rows.
+"""
+
+import datetime
+import itertools
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from placement.extensions.suspects.rules import INSTANCE, MIGRATION, OF_ONE_HOST
+from placement.storage.database.engine import Connection
+from placement.storage.driver.list_parameters import among
+from placement.storage.driver.list_parameters import parts as lists
+from placement.storage.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    inventories,
+    resource_classes,
+)
+from placement.storage.tables import resource_providers as providers
+
+Time = datetime.datetime | None
+#: instances on several hosts that are kept in memory; of more, the question is asked again
+_FEW = 10_000
+#: rows that are fetched from the driver together
+_BATCH = 4096
+
+
+class Named(NamedTuple):
+    """A provider: database ids of it and of its root, uuid, name, and when it was created."""
+
+    id: int
+    root_id: int
+    uuid: str
+    name: str
+    created: Time
+
+
+class Spread(NamedTuple):
+    """A consumer that holds what is of one host of several.
+
+    :param since: when the newest of these allocations was written
+    :param migrates: whether a migration of its project holds something of one of the hosts
+    """
+
+    consumer_id: int
+    since: Time
+    migrates: bool
+
+
+class Part(NamedTuple):
+    """What a consumer holds of a tree, of one class, and when the first of it was written."""
+
+    consumer_id: int
+    consumer: str
+    root_uuid: str
+    root_name: str
+    resource_class: str
+    used: int
+    written: Time
+
+
+def _root(table: Any) -> sa.ColumnElement[int]:
+    return sa.func.coalesce(table.c.root_provider_id, table.c.id)
+
+
+def _changed(table: Any) -> sa.ColumnElement[datetime.datetime]:
+    return sa.func.coalesce(table.c.updated_at, table.c.created_at)
+
+
+def _name(table: Any) -> sa.ColumnElement[str]:
+    # other programs may have stored a provider without a name
+    return sa.func.coalesce(table.c.name, "")
+
+
+_NAMED = sa.select(
+    providers.c.id,
+    _root(providers),
+    providers.c.uuid,
+    _name(providers),
+    providers.c.created_at,
+)
+_ROOTS = _NAMED.where(providers.c.parent_provider_id.is_(None)).order_by(providers.c.id)
+#: names that may end with the address of a PCI device
+_DEVICES = _NAMED.where(
+    sa.or_(providers.c.name.like("%:__:__._"), providers.c.name.ilike("%pci/_%/___/___/__", "/"))
+).order_by(providers.c.id)
+_OF_IDS = _NAMED.where(among(providers.c.id, "ids"))
+
+_UNTOUCHED = (
+    sa.select(_root(providers), sa.func.max(_changed(providers)).label("changed"))
+    .group_by(_root(providers))
+    .having(sa.func.max(_changed(providers)) < sa.bindparam("before", type_=sa.DateTime))
+    .order_by(_root(providers))
+)
+
+
+def _of_type(kind: str, table: Any) -> sa.ColumnElement[bool]:
+    types = sa.select(consumer_types.c.id).where(consumer_types.c.name == kind)
+    return table.c.consumer_type_id.in_(types)
+
+
+_CLASSES = sa.select(resource_classes.c.id).where(resource_classes.c.name.in_(OF_ONE_HOST))
+# grouped before consumers are looked up: few are left then
+_spread = (
+    sa.select(
+        allocations.c.consumer_id.label("uuid"),
+        sa.func.max(_changed(allocations)).label("since"),
+    )
+    .select_from(allocations.join(providers, allocations.c.resource_provider_id == providers.c.id))
+    .where(allocations.c.resource_class_id.in_(_CLASSES))
+    .group_by(allocations.c.consumer_id)
+    .having(sa.func.min(_root(providers)) != sa.func.max(_root(providers)))
+    .subquery("spread")
+)
+_SPREAD = (
+    sa.select(consumers.c.id, consumers.c.project_id, _spread.c.since)
+    .select_from(_spread.join(consumers, consumers.c.uuid == _spread.c.uuid))
+    .where(_of_type(INSTANCE, consumers))
+    .order_by(consumers.c.id)
+)
+_PLACES = consumers.join(allocations, allocations.c.consumer_id == consumers.c.uuid).join(
+    providers, allocations.c.resource_provider_id == providers.c.id
+)
+_MIGRATIONS = (
+    sa.select(consumers.c.project_id, _root(providers))
+    .select_from(_PLACES)
+    .where(_of_type(MIGRATION, consumers))
+    .distinct()
+)
+_HOMES = (
+    sa.select(consumers.c.id, _root(providers))
+    .select_from(_PLACES)
+    .where(among(consumers.c.id, "ids"))
+    .distinct()
+)
+
+_UNTYPED = (
+    sa.select(consumers.c.id, consumers.c.created_at)
+    .where(consumers.c.consumer_type_id.is_(None), consumers.c.id > sa.bindparam("after"))
+    .order_by(consumers.c.id)
+    .limit(sa.bindparam("limit", type_=sa.Integer))
+)
+_UNTYPED_COUNT = sa.select(sa.func.count()).where(consumers.c.consumer_type_id.is_(None))
+
+_top = providers.alias("top")
+_PARTS = (
+    sa.select(
+        consumers.c.id,
+        consumers.c.uuid,
+        _top.c.uuid,
+        _name(_top),
+        resource_classes.c.name,
+        sa.cast(sa.func.sum(allocations.c.used), sa.BigInteger),
+        sa.func.min(allocations.c.created_at),
+    )
+    .select_from(
+        consumers.outerjoin(allocations, allocations.c.consumer_id == consumers.c.uuid)
+        .outerjoin(providers, allocations.c.resource_provider_id == providers.c.id)
+        .outerjoin(_top, _top.c.id == _root(providers))
+        .outerjoin(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
+    )
+    .where(among(consumers.c.id, "ids"))
+    .group_by(
+        *(consumers.c.id, consumers.c.uuid, _top.c.id, _top.c.uuid, _top.c.name),
+        resource_classes.c.id,
+        resource_classes.c.name,
+    )
+    .order_by(consumers.c.id, sa.func.min(allocations.c.id))
+)
+_STOCK_TIMES = sa.select(
+    inventories.c.resource_provider_id, inventories.c.resource_class_id, _changed(inventories)
+).where(among(inventories.c.resource_provider_id, "ids"))
+_USAGE_TIMES = (
+    sa.select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        sa.func.max(_changed(allocations)),
+    )
+    .where(among(allocations.c.resource_provider_id, "ids"))
+    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+)
+_TREE_TIMES = (
+    sa.select(_root(providers), sa.func.max(_changed(providers)))
+    .where(sa.or_(among(providers.c.root_provider_id, "ids"), among(providers.c.id, "ids")))
+    .group_by(_root(providers))
+)
+
+
+def roots(connection: Connection) -> Iterator[Named]:
+    """Yield all roots."""
+    return (Named(*row) for row in _stream(connection, _ROOTS))
+
+
+def devices(connection: Connection) -> Iterator[Named]:
+    """Yield the providers whose names may end with the address of a PCI device."""
+    return (Named(*row) for row in _stream(connection, _DEVICES))
+
+
+def named(connection: Connection, ids: Collection[int]) -> dict[int, Named]:
+    """Return providers by their ids; those that are gone are missing."""
+    rows = connection.execute(_OF_IDS, {"ids": list(ids)}) if ids else ()
+    return {row[0]: Named(*row) for row in rows}
+
+
+def untouched(connection: Connection, before: datetime.datetime) -> Iterator[tuple[int, Any]]:
+    """Yield (id of a root, time) of trees in which nothing changed since a time before `before`."""
+    return ((row[0], _time(row[1])) for row in _stream(connection, _UNTOUCHED, {"before": before}))
+
+
+def spread(connection: Connection) -> Iterator[Spread]:
+    """Yield the instances that hold what is of one host of several."""
+    rows = _stream(connection, _SPREAD)
+    few = list(itertools.islice(rows, _FEW + 1))
+    rows.close()
+
+    def again() -> Iterable[Any]:
+        return few if len(few) <= _FEW else _stream(connection, _SPREAD)
+
+    # migrations are few: those under way
+    places: dict[int, set[int]] = {}
+    for project_id, root_id in connection.execute(_MIGRATIONS) if few else ():
+        places.setdefault(project_id, set()).add(root_id)
+    projects = {row[0]: row[1] for row in again() if row[1] in places} if places else {}
+    moving = {
+        consumer_id
+        for ids in lists(projects)
+        for consumer_id, root_id in connection.execute(_HOMES, {"ids": ids})
+        if root_id in places[projects[consumer_id]]
+    }
+    for consumer_id, _, since in again():
+        yield Spread(consumer_id, _time(since), consumer_id in moving)
+
+
+def untyped(connection: Connection, after: int, limit: int) -> list[tuple[int, Time]]:
+    """Return (id, when it was made) of consumers without a type after an id, at most `limit`."""
+    rows = connection.execute(_UNTYPED, {"after": after, "limit": limit})
+    return [(row[0], row[1]) for row in rows]
+
+
+def untyped_count(connection: Connection) -> int:
+    """Return how many consumers have no type."""
+    return int(connection.execute(_UNTYPED_COUNT).scalar() or 0)
+
+
+def parts(connection: Connection, consumer_ids: Collection[int]) -> dict[int, list[Part]]:
+    """Return what consumers hold of each tree by their ids, what is oldest first.
+
+    One that holds nothing has one part, whose values are None from the tree on.
+    """
+    found: dict[int, list[Part]] = {}
+    rows = connection.execute(_PARTS, {"ids": list(consumer_ids)}) if consumer_ids else ()
+    for row in rows:
+        found.setdefault(row[0], []).append(Part._make([*row[:-1], _time(row[-1])]))
+    return found
+
+
+Times = Mapping[tuple[int, int], Time]
+
+
+def stock_times(connection: Connection, ids: Collection[int]) -> Times:
+    """Return when the inventories of providers changed, by ids of provider and class."""
+    return _times(connection, _STOCK_TIMES, ids)
+
+
+def usage_times(connection: Connection, ids: Collection[int]) -> Times:
+    """Return when the newest allocations of providers were written, by provider and class."""
+    return _times(connection, _USAGE_TIMES, ids)
+
+
+def _times(connection: Connection, question: Any, ids: Collection[int]) -> Times:
+    rows = connection.execute(question, {"ids": list(ids)}) if ids else ()
+    return {(row[0], row[1]): _time(row[2]) for row in rows}
+
+
+def tree_times(connection: Connection, root_ids: Collection[int]) -> dict[int, Time]:
+    """Return when a provider of a tree changed last, by the ids of roots."""
+    rows = connection.execute(_TREE_TIMES, {"ids": list(root_ids)}) if root_ids else ()
+    return {row[0]: _time(row[1]) for row in rows}
+
+
+def _time(value: Any) -> Time:
+    return datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _stream(
+    connection: Connection, question: Any, values: Mapping[str, Any] | None = None
+) -> Generator[Any, None, None]:
+    options = {"stream_results": True, "max_row_buffer": _BATCH}
+    result = connection.plain.execute(question, values or {}, execution_options=options)
+    with result:
+        for part in result.partitions(_BATCH):
+            yield from part

@@ -1,0 +1,1 @@
+"""Who asks: tokens, headers, and why they were refused."""

@@ -1,0 +1,171 @@
+"""Check tokens with keystonemiddleware, with limits on waiting for keystone (rest-api.md 2.1)."""
+
+import importlib.util
+import logging
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from keystoneauth1 import exceptions as keystone_errors
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+from placement.config.keystone_authtoken import BOUNDS, GROUP
+from placement.http.environ import Environ, WSGIApplication
+from placement.http.identity.identity_failures import IdentityFailures
+from placement.http.identity.token_validations import TokenValidations, TooManyValidations
+
+LOG = logging.getLogger(__name__)
+
+
+class IdentityUnusable(cfg.Error):
+    """The options in [keystone_authtoken] can't be used; the message says why."""
+
+
+class Keystone:
+    """Middleware that has keystonemiddleware check the token, except for the open paths.
+
+    The constructor raises IdentityUnusable.
+
+    :param open_paths: paths that need no token
+    """
+
+    def __init__(
+        self, application: WSGIApplication, conf: cfg.ConfigOpts, open_paths: Collection[str]
+    ) -> None:
+        self.application = application
+        self._open_paths = frozenset(open_paths)
+        self.checked = _checked(application, conf)
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ.get("PATH_INFO", "") in self._open_paths:
+            return self.application(environ, start_response)
+        return self.checked(environ, start_response)
+
+
+class BoundedServer:
+    """keystonemiddleware's identity server, called by a limited number of threads at a time.
+
+    :param answers: exceptions of the server that are keystone's answer about a token
+    :param handled: exceptions of the server that keystonemiddleware answers 503
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        validations: TokenValidations,
+        failures: IdentityFailures,
+        answers: type[Exception],
+        handled: tuple[type[Exception], ...],
+    ) -> None:
+        self._server = server
+        self._validations = validations
+        self._failures = failures
+        self._answers = answers
+        self._handled = handled
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._server, name)
+
+    def verify_token(self, *token: Any, **options: Any) -> Any:
+        """Validate a token with keystone.
+
+        Raises what the wrapped server raises, and ConnectFailure if too many requests wait already.
+        """
+        try:
+            with self._validations.one():
+                verified = self._server.verify_token(*token, **options)
+        except TooManyValidations as refused:
+            raise keystone_errors.ConnectFailure(
+                "too many requests wait for keystone ([berth]token_validations)"
+            ) from refused
+        except self._answers:
+            self._failures.none()
+            raise
+        except self._handled as failure:
+            self._failures.log(failure)
+            raise
+        except keystone_errors.ClientException as failure:
+            # The request would be answered 500.
+            self._failures.log(failure)
+            raise keystone_errors.ConnectFailure(str(failure)) from failure
+        self._failures.none()
+        return verified
+
+    @property
+    def www_authenticate_uri(self) -> str:
+        """Where clients get tokens: keystone is asked for it; empty if it can't be asked.
+
+        keystonemiddleware reads this only if the option of the same name isn't set.
+        """
+        try:
+            with self._validations.one():
+                return str(self._server.www_authenticate_uri)
+        except (TooManyValidations, keystone_errors.ClientException):
+            LOG.warning("Set [%s]www_authenticate_uri: keystone can't be asked for it now.", GROUP)
+            return ""
+
+
+def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    try:
+        from keystonemiddleware import auth_token, opts
+    except ImportError as missing:
+        raise IdentityUnusable(
+            f"auth_strategy is keystone, which needs openstack-berth[keystone]: {missing}"
+        ) from missing
+
+    validations = TokenValidations(conf.berth.token_validations)
+    handled = (
+        auth_token.ServiceError,
+        keystone_errors.ConnectFailure,
+        keystone_errors.DiscoveryFailure,
+        keystone_errors.RequestTimeout,
+    )
+
+    class BoundedProtocol(auth_token.AuthProtocol):
+        def _create_identity_server(self) -> BoundedServer:
+            return BoundedServer(
+                super()._create_identity_server(),
+                validations,
+                IdentityFailures(conf),
+                auth_token.InvalidToken,
+                handled,
+            )
+
+    for group, options in opts.list_auth_token_opts():
+        conf.register_opts(options, group=group)
+    for name, value in BOUNDS.items():
+        conf.set_default(name, value, group=GROUP)
+    if conf[GROUP].auth_section:
+        # keystonemiddleware reads them without having declared them
+        loading.register_auth_conf_options(conf, conf[GROUP].auth_section)
+    _check_cache(conf[GROUP])
+    try:
+        protocol: WSGIApplication = BoundedProtocol(application, {"oslo_config_config": conf})
+    except keystone_errors.ClientException as wrong:
+        raise IdentityUnusable(f"[{GROUP}] can't be used: {wrong}") from wrong
+    return protocol
+
+
+def _check_cache(options: Any) -> None:
+    """Raise IdentityUnusable if the packages for the token cache are missing.
+
+    keystonemiddleware imports them during the first request only, and would fail then.
+    """
+    encrypted = options.memcache_security_strategy.lower() != "none"
+    # keystonemiddleware 10.9 has no memcache_tls_enabled
+    binary = options.memcache_sasl_enabled or getattr(options, "memcache_tls_enabled", False)
+    needed = [
+        (options.memcached_servers and not binary, "memcache", "python-memcached"),
+        (options.memcached_servers and binary, "bmemcached", "python-binary-memcached"),
+        (encrypted, "cryptography", "cryptography"),
+    ]
+    for wanted, module, package in needed:
+        if wanted and importlib.util.find_spec(module) is None:
+            raise IdentityUnusable(
+                f"[{GROUP}] wants tokens cached in memcached, which needs the package {package}: "
+                "install it, or remove memcached_servers and memcache_security_strategy."
+            )
+    if encrypted and not options.memcache_secret_key:
+        raise IdentityUnusable(
+            f"[{GROUP}]memcache_security_strategy needs a memcache_secret_key beside it."
+        )

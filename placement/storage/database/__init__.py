@@ -1,0 +1,1 @@
+"""The database: connections, one view per read, one transaction per write."""

@@ -1,0 +1,171 @@
+"""Statements that are compiled once and go to the driver directly.
+
+SQLAlchemy writes them, and costs several times as much as the driver if it also sends them.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.storage.driver.drivers import Driver
+
+Rows = list[tuple[Any, ...]]
+Values = Mapping[str, Any]
+#: by position in the row
+Readers = list[tuple[int, Callable[[Any], Any]]]
+#: up to so many rows are stored by one statement with as many places; more by the driver's own way
+_ROWS_AT_ONCE = 32
+#: a list of values, as SQLAlchemy leaves it open for MariaDB and MySQL: their drivers write it
+_OPEN_LIST = re.compile(r"\(__\[POSTCOMPILE_(\w+)\]\)")
+_NUMBER = re.compile(r"\$(\d+)")
+_ROW = re.compile(r"^(INSERT INTO .*? VALUES )(\(.*\))((?: ON .*)?)$", re.DOTALL)
+
+
+class Compiled:
+    """A statement.
+
+    :param statement: lists of values in it are written with `among`. The columns of an INSERT are
+        the names of the values that it is given, and those that have a default
+    """
+
+    def __init__(self, statement: sa.Executable) -> None:
+        self.statement = statement
+        self._is_insert = isinstance(statement, sa.Insert)
+        self._forms: dict[Any, Form] = {}
+
+    def form(self, driver: Driver, given: Values) -> "Form":
+        """Return the statement as text for a driver.
+
+        :param given: the values; for an INSERT their names decide
+        """
+        key = (driver, *given) if self._is_insert else driver
+        form = self._forms.get(key)
+        if form is None:
+            columns = list(given) if self._is_insert else None
+            form = self._forms[key] = Form(self.statement, driver, columns)
+        return form
+
+
+class Form:
+    """A statement as text for one driver."""
+
+    def __init__(self, statement: sa.Executable, driver: Driver, columns: list[str] | None) -> None:
+        if isinstance(statement, sa.Insert):
+            # nobody asks for the new ids
+            statement = statement.inline()
+        compiled: Any = statement.compile(  # type: ignore[attr-defined]
+            dialect=driver.dialect, column_keys=columns
+        )
+        self._open_lists = set(_OPEN_LIST.findall(compiled.string))
+        if self._open_lists and driver.style != "format":
+            raise TypeError(f"a list that isn't written with among: {compiled.string}")
+        self.text = _OPEN_LIST.sub("%s", compiled.string)
+        self._names: tuple[str, ...] = tuple(compiled.positiontup or ())
+        #: the statement's own constants, which SQLAlchemy sends as parameters
+        self._constants = {
+            name: bind.effective_value
+            for bind, name in compiled.bind_names.items()
+            if not bind.required
+        }
+        self._defaults = {column.key: column.default for column in compiled.insert_prefetch} | {
+            column.key: column.onupdate for column in compiled.update_prefetch
+        }
+        self._dialect = driver.dialect
+        self._is_insert = columns is not None
+        self._writers = _writers(compiled, driver)
+        types = getattr(statement, "selected_columns", ()) or _returned(statement)
+        self._types = [column.type.dialect_impl(driver.dialect) for column in types]
+        self._readers: Readers | None = None
+        self._numbered = driver.style == "numeric_dollar"
+        #: of an INSERT, by the number of rows
+        self._texts: dict[int, str] = {1: self.text}
+
+    def placed(self, given: Values) -> tuple[Any, ...]:
+        """Return the values in the order of their places in the text."""
+        values: dict[str, Any] = {**self._constants}
+        for name, default in self._defaults.items():
+            if name not in given:
+                values[name] = default.arg(None) if default.is_callable else default.arg
+        values.update(given)
+        for name, writer in self._writers.items():
+            values[name] = writer(values[name])
+        for name in self._open_lists:
+            # an empty list is no SQL
+            values[name] = tuple(values[name]) or (None,)
+        return tuple([values[name] for name in self._names])
+
+    def rows(self, cursor: Any) -> Rows:
+        """Return what the cursor found."""
+        if cursor.description is None:
+            return []
+        rows = cursor.fetchall()
+        readers = self._readers
+        if readers is None:
+            readers = self._readers = self._readers_of(cursor.description)
+        if not readers:
+            return rows if isinstance(rows, list) else list(rows)
+        return [_read(row, readers) for row in rows]
+
+    @functools.cached_property
+    def _parts_of_insert(self) -> tuple[str, str, str]:
+        found = _ROW.match(self.text)
+        if found is None:
+            raise TypeError(f"no INSERT of rows: {self.text}")
+        head, row, tail = found.groups()
+        return head, row, tail
+
+    def text_for(self, count: int) -> str | None:
+        """Return the text for so many sets of values; None: the driver has to repeat it."""
+        text = self._texts.get(count)
+        if text is None:
+            if count > _ROWS_AT_ONCE or not self._is_insert:
+                return None
+            text = self._texts[count] = self._text_for(count)
+        return text
+
+    def _text_for(self, count: int) -> str:
+        head, row, tail = self._parts_of_insert
+        if self._numbered:
+            rows = [_shifted(row, number * len(self._names)) for number in range(count)]
+        else:
+            rows = [row] * count
+        return head + ", ".join(rows) + tail
+
+    def _readers_of(self, description: Sequence[Any]) -> Readers:
+        """Return what converts the driver's values to Python's, where the driver doesn't.
+
+        Whether it does, can depend on the type that the driver says a column has.
+        """
+        readers = (
+            type_.result_processor(self._dialect, column[1])
+            for type_, column in zip(self._types, description, strict=True)
+        )
+        return [(place, reader) for place, reader in enumerate(readers) if reader is not None]
+
+
+def _writers(compiled: Any, driver: Driver) -> dict[str, Callable[[Any], Any]]:
+    """Return what converts Python's values to the driver's, by name, where the driver doesn't."""
+    writers = {}
+    for bind, name in compiled.bind_names.items():
+        writer = bind.type.dialect_impl(driver.dialect).bind_processor(driver.dialect)
+        if writer is not None and name not in compiled.post_compile_params:
+            writers[name] = writer
+    return writers
+
+
+def _returned(statement: Any) -> Sequence[Any]:
+    return getattr(statement, "_returning", ())
+
+
+def _read(row: Sequence[Any], readers: Readers) -> tuple[Any, ...]:
+    values = list(row)
+    for place, reader in readers:
+        values[place] = reader(values[place])
+    return tuple(values)
+
+
+def _shifted(row: str, by: int) -> str:
+    return _NUMBER.sub(lambda found: f"${int(found[1]) + by}", row)

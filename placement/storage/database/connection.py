@@ -1,0 +1,213 @@
+"""What operations and questions are given: a connection in a transaction."""
+
+from collections.abc import Iterator
+from typing import Any, NoReturn, overload
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from placement.storage.database.compiled import Compiled, Form, Rows
+from placement.storage.database.statement_count import StatementCount
+from placement.storage.driver.drivers import Call, Driver, Run
+
+#: a statement, and its values by name
+Question = tuple[Compiled, Any]
+
+
+class Answer:
+    """The rows that a statement found, and how many it found or changed."""
+
+    __slots__ = ("_rows", "rowcount")
+
+    def __init__(self, rows: Rows, rowcount: int) -> None:
+        self._rows, self.rowcount = rows, rowcount
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def all(self) -> Rows:
+        """Return all rows."""
+        return self._rows
+
+    def first(self) -> Any:
+        """Return the first row, or None."""
+        return self._rows[0] if self._rows else None
+
+    def scalar(self) -> Any:
+        """Return the first value of the first row, or None."""
+        return self._rows[0][0] if self._rows else None
+
+    def scalars(self) -> list[Any]:
+        """Return the first value of each row."""
+        return [row[0] for row in self._rows]
+
+
+class Connection:
+    """A connection in a transaction.
+
+    Statements that were compiled once go to its driver directly; others go through SQLAlchemy. Both
+    fail with the same exceptions, and both are seen by who listens for SQLAlchemy's
+    `before_cursor_execute`.
+
+    Where several statements can go in one message, those whose answer nobody waits for (`later`)
+    wait for the next one, or for the end of the transaction.
+
+    :param plain: SQLAlchemy's connection
+    :param statements: counts the statements
+    :param driver: None: all statements go through SQLAlchemy
+    """
+
+    def __init__(
+        self, plain: sa.Connection, statements: StatementCount, driver: Driver | None
+    ) -> None:
+        self._plain = plain
+        self._statements = statements
+        self._driver = driver
+        self._pooled = plain.connection
+        self._hooks: Any = plain.engine.dispatch.before_cursor_execute
+        # who listens sees each statement before it is sent, so none is put off then
+        self._batches = driver is not None and not self._hooks and driver.batches(self._pooled)
+        #: what begins the transaction, if it has not been sent yet
+        self._beginning: list[Call] = []
+        self._waiting: list[Call] = []
+
+    @property
+    def plain(self) -> sa.Connection:
+        """SQLAlchemy's connection, after all that was to be sent before."""
+        self._send([])
+        return self._plain
+
+    @property
+    def dialect(self) -> sa.Dialect:
+        """The kind of database."""
+        return self._plain.dialect
+
+    @property
+    def info(self) -> dict[Any, Any]:
+        """What is known of the session."""
+        return self._plain.info
+
+    @overload
+    def execute(self, statement: Compiled, values: Any = None) -> Answer: ...
+    @overload
+    def execute(self, statement: sa.Executable, values: Any = None) -> Any: ...
+
+    def execute(self, statement: Compiled | sa.Executable, values: Any = None) -> Any:
+        """Run a statement.
+
+        :param values: by name; a list of them stores several rows
+        """
+        if not isinstance(statement, Compiled):
+            return self.plain.execute(statement, values)
+        if self._driver is None:
+            found = self.plain.execute(statement.statement, values)
+            rows = [tuple(row) for row in found] if found.returns_rows else []
+            return Answer(rows, found.rowcount)
+        form, call = self._call(self._driver, statement, values)
+        found = self._send([call])[-1]
+        return Answer(form.rows(found), found.rowcount)
+
+    def execute_all(self, *questions: Question) -> list[Answer]:
+        """Run statements, each with its values, in one message if that can be."""
+        if not questions or self._driver is None or not self._batches:
+            return [self.execute(*question) for question in questions]
+        given = [self._call(self._driver, *question) for question in questions]
+        found = self._send([call for _, call in given])[-len(given) :]
+        return [
+            Answer(form.rows(one), one.rowcount)
+            for (form, _), one in zip(given, found, strict=True)
+        ]
+
+    @property
+    def reads_arrays(self) -> bool:
+        """Whether `arrays` can be called."""
+        return self._driver is not None and self._driver.arrays is not None
+
+    def arrays(self, statement: Compiled, values: Any) -> tuple[Any, ...]:
+        """Return the only row that a statement finds; its arrays are numpy's."""
+        assert self._driver is not None
+        self._send([])
+        _, call = self._call(self._driver, statement, values)
+        return self._send([call], self._driver.arrays)[0]
+
+    def later(self, statement: Compiled, values: Any = None) -> None:
+        """Run a statement whose answer nobody needs, at the latest at the end of the transaction.
+
+        It may fail as late as that.
+        """
+        if self._driver is None or not self._batches:
+            self.execute(statement, values)
+        else:
+            self._waiting.append(self._call(self._driver, statement, values)[1])
+
+    def begin(self, text: str) -> None:
+        """Begin the transaction with a text without values. It isn't counted."""
+        if self._batches:
+            self._beginning.append((text, (), False))
+            return
+        try:
+            self._pooled.cursor().execute(text)
+        except BaseException as error:
+            self._raise(error, text, ())
+
+    def settle(self) -> None:
+        """Send what was put off."""
+        if self._waiting:
+            self._send([])
+
+    @staticmethod
+    def _call(driver: Driver, statement: Compiled, values: Any) -> tuple[Form, Call]:
+        if not isinstance(values, list):
+            form = statement.form(driver, values or {})
+            return form, (form.text, form.placed(values or {}), False)
+        form = statement.form(driver, values[0])
+        text = form.text_for(len(values))
+        places = [form.placed(row) for row in values]
+        if text is None:
+            return form, (form.text, places, True)
+        return form, (text, tuple([value for row in places for value in row]), False)
+
+    def _send(self, calls: list[Call], run: Run | None = None) -> list[Any]:
+        """Send what waits, and these statements; return what each found.
+
+        :param run: hands all of them to the driver, if not `Driver.run`
+        """
+        waiting = [*self._waiting, *calls]
+        beginning, self._beginning, self._waiting = self._beginning, [], []
+        if self._driver is None or not (beginning or waiting):
+            return []
+        if self._hooks:
+            waiting = [self._shown(call) for call in waiting]
+        for _ in waiting:
+            self._statements.sent()
+        calls = beginning + waiting
+        try:
+            return (run or self._driver.run)(self._pooled, calls)
+        except BaseException as error:
+            self._raise(error, "; ".join(text for text, _, _ in calls), calls[-1][1])
+        finally:
+            self._statements.end()
+
+    def _shown(self, call: Call) -> Call:
+        text, values, many = call
+        for hook in self._hooks:
+            text, values = hook(self._plain, None, text, values, None, many)
+        return text, values, many
+
+    def _raise(self, error: BaseException, text: str, values: Any) -> NoReturn:
+        """Raise SQLAlchemy's exception for an error of the driver; other exceptions as they are.
+
+        After a lost connection, and after what ends a thread, the connection isn't used again.
+        """
+        if not isinstance(error, Exception):
+            self._plain.invalidate(error)
+            raise error
+        kinds: Any = self.dialect.loaded_dbapi
+        if not isinstance(error, kinds.Error):
+            raise error
+        lost = self.dialect.is_disconnect(error, self._pooled, None)
+        if lost and not self._plain.invalidated:
+            self._plain.invalidate(error)
+        raise DBAPIError.instance(
+            text, values, error, kinds.Error, connection_invalidated=lost, dialect=self.dialect
+        ) from error

@@ -1,0 +1,390 @@
+"""The database: one view per read, one transaction per write, bounded retry.
+
+See architecture.rst D3.
+"""
+
+import collections
+import contextlib
+import itertools
+import logging
+import math
+import os
+import random
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
+from sqlalchemy.pool import QueuePool
+
+from placement.errors import (
+    DatabaseReadOnly,
+    LostRace,
+    OutcomeUnknown,
+    PlacementError,
+    TooMuchAtOnce,
+    ValueNotStorable,
+)
+from placement.metrics.tally import UNCOUNTED, Tally
+from placement.storage.database.begin_modes import Mode, modes
+from placement.storage.database.compiled import Compiled, Rows
+from placement.storage.database.connection import Connection as Connection
+from placement.storage.database.database_settings import DatabaseSettings as DatabaseSettings
+from placement.storage.database.engine_setup import make_engine
+from placement.storage.database.fork_guard import dispose
+from placement.storage.database.preparation import Preparation
+from placement.storage.database.statement_count import count_statements, time_statements
+from placement.storage.driver.dialects import (
+    COMMIT_FAILED,
+    DEADLOCK,
+    DISCONNECT,
+    LONGEST_LOCK,
+    OUTAGES,
+    failure_of,
+    is_longer,
+    is_not_storable,
+    is_too_large,
+    is_unreachable,
+    words_of,
+)
+from placement.storage.driver.drivers import Driver, driver_of
+from placement.storage.driver.mysql_sessions import LONGEST_STATEMENT
+from placement.storage.driver.outages import refusal_of
+from placement.storage.driver.sqlite_queue import Turn, turns
+from placement.storage.driver.sqlite_sessions import FILE
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+Operation = Callable[[Connection], T]
+
+#: how often a transaction is tried by default, and the longest pause between two tries in seconds
+TRIES = 10
+LONGEST_PAUSE = 1.0
+#: seconds that all tries together may take: a try is not begun when it would end later, provided
+#: that it takes as long as the longest try before
+PATIENCE = 30.0
+#: the cause of a further try after an operation raised LostRace because its locks were outdated
+RACE = "race"
+
+
+class Database:
+    """Runs reads and writes; each is a function of one connection, in a transaction of its own.
+
+    `retries` counts by cause how often a transaction was run again. `statements` is the number of
+    SQL statements that the calling thread has sent so far, without those that begin transactions.
+    `is_read_only` is what was given.
+
+    :param pause: waits for so many seconds
+    :param clock: monotonic time in seconds
+    :param read_only: whether nothing may be written, not even by a fault of this program: the
+        database refuses it, and `write` and `transaction` raise RuntimeError
+    :param tally: is told of statements and retries
+    :param timed: whether `seconds` is wanted
+    """
+
+    def __init__(
+        self,
+        settings: DatabaseSettings,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        read_only: bool = False,
+        tally: Tally = UNCOUNTED,
+        timed: bool = False,
+    ) -> None:
+        self._settings = settings
+        self.is_read_only = read_only
+        self.engine = make_engine(settings, read_only=read_only)
+        self._tally = tally
+        self._statements = count_statements(self.engine, tally)
+        if timed:
+            time_statements(self.engine, self._statements)
+        self._reader, self._writer = modes(self.engine, read_only=read_only)
+        self._read_turn, self._write_turn = turns(self.engine)
+        self._pause = pause
+        self._clock = clock
+        self.retries: collections.Counter[str] = collections.Counter()
+        self._preparation = Preparation()
+        #: when the database last answered
+        self._answered = -math.inf
+        # SQLAlchemy can't log or comment a statement that it doesn't send
+        logged = settings.connection_debug or settings.connection_trace
+        self._driver = None if logged else driver_of(self.engine)
+        # also at the end of the process: SQLite then writes all data into the main database file
+        self._end = weakref.finalize(self, dispose, self.engine, os.getpid())
+
+    @property
+    def statements(self) -> int:
+        """The number of statements that the calling thread has sent."""
+        return self._statements.count
+
+    def connections(self) -> tuple[int, int]:
+        """Return how many connections of the pool are in use, and how many are idle."""
+        pool = self.engine.pool
+        # a database in memory has one connection for all
+        return (pool.checkedout(), pool.checkedin()) if isinstance(pool, QueuePool) else (0, 1)
+
+    def answers(self, whether: bool) -> None:
+        """Say whether the calling thread answers a request from now on.
+
+        The statements of requests are told with their answers, all at once.
+        """
+        self._statements.of_request = whether
+
+    @property
+    def repetitions(self) -> int:
+        """How often transactions of the calling thread were run again."""
+        return self._statements.repetitions
+
+    @property
+    def seconds(self) -> float:
+        """The time that the calling thread has waited for the database."""
+        return self._statements.seconds
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether nothing has to be done before the database can be used."""
+        return not self._preparation.is_due
+
+    def seconds_since_answer(self) -> float:
+        """Return how long ago the database last answered a question; infinite: never."""
+        return self._clock() - self._answered
+
+    def read(self, question: Operation[T]) -> T:
+        """Run `question` on one consistent snapshot of the database and return its result.
+
+        After a lost connection it is run again on a new one. Raises ValueNotStorable when the
+        database can't even compare with a value, TooMuchAtOnce for too many values, and
+        DatabaseUnavailable when the database can't be reached or the pool has no free connection.
+        """
+        return self._read(question)
+
+    def _read(self, question: Operation[T], begun: float | None = None) -> T:
+        try:
+            self._preparation.run()
+            return self._run(self._reader, self._read_turn, question, begun=begun)
+        except (DBAPIError, PoolExhausted) as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+            raise refusal from error
+
+    def ask(self, select: Compiled, **values: Any) -> Rows:
+        """Return the rows of one small SELECT; raises what `read` raises.
+
+        The statement goes to the driver directly: SQLAlchemy costs several times as much as such a
+        statement. If that fails in any way, the statement is run again as by `read`.
+        """
+        begun = None
+        if self._driver is not None and not self._preparation.is_due:
+            begun = self._clock()
+            try:
+                with self._read_turn.taken(PATIENCE):
+                    rows = self._rows(self._driver, select, values)
+                self._statements.seconds += self._clock() - begun
+                return rows
+            except PoolExhausted as error:
+                raise refusal_of(error) or error from error
+            except Exception as error:
+                LOG.debug("Asks again after %s", type(error).__name__)
+        return self._read(lambda connection: connection.execute(select, values).all(), begun)
+
+    def _rows(self, driver: Driver, select: Compiled, values: Mapping[str, Any]) -> Rows:
+        connection = self.engine.raw_connection()
+        try:
+            form = select.form(driver, values)
+            call = form.text, form.placed(values), False
+            rows = form.rows(driver.run(connection, [call])[0])
+        except BaseException:
+            connection.invalidate()
+            raise
+        finally:
+            connection.close()
+        self._statements.sent()
+        self._answered = self._clock()
+        return rows
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Open one transaction like those of `write`, tried once, without a time limit.
+
+        For changes of the schema: they take the longer, the larger the tables are.
+        """
+        self._refuse_if_read_only()
+        mode = self._writer
+        if self.engine.dialect.name != "sqlite":
+            mode = modes(make_engine(self._settings, patient=True), patient=True)[1]
+        with mode.engine.connect() as plain, plain.begin():
+            connection = Connection(plain, self._statements, self._driver)
+            mode.begin(connection)
+            yield connection
+            connection.settle()
+
+    def write(self, operation: Operation[T], tries: int = TRIES, patience: float = PATIENCE) -> T:
+        """Run an operation in one transaction: all of it happens, or nothing.
+
+        The operation is run again from its start after a failure that another writer caused
+        (deadlock, serialization, a row of the same name inserted concurrently), after a connection
+        lost before the commit, and after the operation itself raised LostRace; at most `tries`
+        times and for `patience` seconds. Then LostRace is raised.
+
+        Raises ValueNotStorable where SQLite, which checks neither length nor range, would accept
+        the value; TooMuchAtOnce for a statement beyond the database's limits; DatabaseUnavailable
+        or StorageFull when the operator has to act. After these nothing has changed. Raises
+        OutcomeUnknown when the connection is lost during the commit, and after a node of a cluster
+        failed to commit.
+        """
+        self._refuse_if_read_only()
+        if tries < 1:
+            raise LostRace()
+        try:
+            self._preparation.run()
+            return self._run(self._writer, self._write_turn, operation, tries, None, patience)
+        except (DBAPIError, PoolExhausted) as error:
+            cause = failure_of(error) if isinstance(error, DBAPIError) else None
+            if cause is not None and cause not in OUTAGES:
+                LOG.error("Gave up a write: %s", cause)
+                raise LostRace() from error
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+            if isinstance(refusal, DatabaseReadOnly):
+                # after a failover, the address leads to another server, and old connections don't
+                self.engine.dispose()
+            raise refusal from error
+
+    def prepare_first(self, work: Callable[[], object]) -> None:
+        """Have `work` done once, before the next read or write.
+
+        The work may read and write itself. If it raises, that read or write fails in the same way,
+        and the next one tries the work again. A failure to reach the database is raised as
+        DatabaseUnavailable.
+        """
+        self._preparation.put_off(work)
+
+    def _run(
+        self,
+        mode: Mode,
+        turn: Turn,
+        operation: Operation[T],
+        tries: int = TRIES,
+        begun: float | None = None,
+        patience: float = PATIENCE,
+    ) -> T:
+        """Run in a transaction, again after each temporary failure. Raises the last failure.
+
+        Deadlocks don't use up tries. All writes lock in one order, so a deadlock means that another
+        node of a cluster committed a change of the same rows first, and that may happen many times
+        in a row.
+
+        :param begun: when the first try began, if there was one already
+        """
+        now = self._clock()
+        begun = now if begun is None else begun
+        longest = now - begun
+        doubtful = False
+        longest_statement: float = math.inf
+        for attempt in itertools.count(1):
+            last, committing = now, False
+            try:
+                with (
+                    turn.taken(patience - LONGEST_LOCK - (now - begun)),
+                    mode.engine.connect() as plain,
+                    plain.begin(),
+                ):
+                    longest_statement = plain.info.get(LONGEST_STATEMENT, math.inf)
+                    connection = Connection(plain, self._statements, self._driver)
+                    mode.begin(connection)
+                    result = operation(connection)
+                    connection.settle()
+                    committing = mode is self._writer
+                    file = plain.info.get(FILE)
+                    ended = self._clock()
+                if committing and file is not None and file.is_replaced:
+                    LOG.error("The file %s was replaced while a change was stored", file.path)
+                    raise OutcomeUnknown(
+                        "The file of the database was replaced while the change was stored. "
+                        "It may or may not have happened."
+                    )
+                # another thread may set it, too
+                self._answered = answered = self._clock()
+                # the end of the transaction is a message to the server, too
+                self._statements.seconds += answered - ended
+                return result
+            except (OverflowError, UnicodeEncodeError) as error:
+                # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8
+                raise ValueNotStorable() from error
+            except (DBAPIError, LostRace) as error:
+                cause = _cause_of(error, committing, longest_statement)
+                failure: Exception = error
+            except (PlacementError, PoolExhausted) as error:
+                if doubtful:
+                    # the commit that failed may have happened after all, and be the reason
+                    raise OutcomeUnknown() from error
+                raise
+            doubtful = doubtful or cause == COMMIT_FAILED
+            if cause != DEADLOCK:
+                tries -= 1
+            now = self._clock()
+            longest = max(longest, now - last)
+            if not tries or now - begun + longest > patience:
+                raise OutcomeUnknown() if doubtful else failure
+            self.retries[cause] += 1
+            self._statements.repetitions += 1
+            self._tally.retried(cause)
+            LOG.debug("Runs again after %s (try %d)", cause, attempt)
+            self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _refuse_if_read_only(self) -> None:
+        if self.is_read_only:
+            raise RuntimeError("The database was opened for reading only.")
+
+    def wait_until_reachable(self) -> None:
+        """Connect; for the start of a process. Settings say how often and at which intervals.
+
+        Raises OperationalError when the last try failed, or when waiting is of no use: a SQLite
+        file is tried once.
+        """
+        tries = 0
+        while True:
+            try:
+                self.engine.connect().close()
+            except DBAPIError as error:
+                tries += 1
+                limit = self._settings.max_retries
+                if not is_unreachable(error) or (limit >= 0 and tries > limit):
+                    raise
+                more = limit - tries + 1
+                left = "" if limit < 0 else f", {more} {'try' if more == 1 else 'tries'} left"
+                LOG.warning("The database can't be reached%s: %s", left, words_of(error.orig))
+                self._pause(self._settings.retry_interval)
+            else:
+                return
+
+    def close(self) -> None:
+        """Close all pooled connections."""
+        self.engine.dispose()
+
+
+def _cause_of(error: DBAPIError | LostRace, committing: bool, longest: float) -> str:
+    """Name the cause of a temporary failure. Raises the error if it is not temporary.
+
+    :param longest: the longest statement that the server takes, in bytes
+    """
+    if isinstance(error, LostRace):
+        return RACE
+    if is_not_storable(error):
+        raise ValueNotStorable() from error
+    if is_too_large(error):
+        raise TooMuchAtOnce() from error
+    cause = failure_of(error)
+    if committing and cause == DISCONNECT:
+        LOG.error("A connection was lost while a change was stored: %s", words_of(error.orig))
+        raise OutcomeUnknown() from error
+    if cause == DISCONNECT and is_longer(error, longest):
+        raise TooMuchAtOnce() from error
+    if cause is None:
+        raise error
+    return cause

@@ -1,0 +1,1 @@
+"""What differs between SQLite, PostgreSQL and MariaDB, and their drivers."""

@@ -1,0 +1,121 @@
+"""How the driver of each kind of database is given texts and their values."""
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.storage.driver.postgresql_sessions import BATCHES, PREPARED
+
+#: by the driver's name, how its texts name their values: all of them by place
+_STYLES = {"psycopg": "numeric_dollar", "pysqlite": "qmark"}
+_OTHER_STYLE = "format"
+
+#: a text; its values by place, or a list of them; whether it is a list
+Call = tuple[str, Any, bool]
+#: sends statements on a pooled connection; returns what each found
+Run = Callable[[Any, Sequence[Call]], list[Any]]
+
+
+class Driver:
+    """The driver of an engine.
+
+    :param dialect: the engine's; `dialect` of this object compiles for the driver's own texts, in
+        which every value has its place
+    """
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        self.dialect = copy.copy(dialect)
+        self.dialect.paramstyle = _STYLES.get(dialect.driver, _OTHER_STYLE)
+        self.dialect.positional = True
+        # how it writes a percent sign depends on the style
+        self.dialect.identifier_preparer = dialect.preparer(self.dialect)
+        self.style = self.dialect.paramstyle
+
+    def batches(self, pooled: Any) -> bool:
+        """Return whether statements to this connection can go in one message."""
+        return False
+
+    def run(self, pooled: Any, calls: Sequence[Call]) -> list[Any]:
+        """Send statements; return what has the rows of each, as a cursor has them."""
+        return [_executed(pooled.cursor(), call) for call in calls]
+
+    @property
+    def arrays(self) -> Run | None:
+        """What sends statements like `run`, and returns the only row of each, with numpy's arrays.
+
+        None: it can't.
+        """
+        return None
+
+
+class PsycopgDriver(Driver):
+    """PostgreSQL's: several statements go in one message, and are prepared where that holds."""
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        super().__init__(dialect)
+        # PostgreSQL's driver is an optional dependency
+        from psycopg import RawCursor
+
+        from placement.storage.driver import postgresql_batches
+
+        self._cursor, self._batches = RawCursor, postgresql_batches
+
+    def batches(self, pooled: Any) -> bool:
+        return pooled.info.get(BATCHES, False)
+
+    def run(self, pooled: Any, calls: Sequence[Call]) -> list[Any]:
+        connection = pooled.driver_connection
+        if not self.batches(pooled):
+            return [_executed(self._cursor(connection), call) for call in calls]
+        flat = [
+            (text, values) for text, given, many in calls for values in (given if many else [given])
+        ]
+        try:
+            found = iter(self._batches.run(connection, flat, pooled.info.get(PREPARED)))
+        except self._batches.NOT_PREPARED:
+            # there is a pooler after all, or tables were made anew: the next try prepares nothing
+            pooled.info.pop(PREPARED, None)
+            raise
+        return [
+            [next(found) for _ in range(len(given) if many else 1)][-1] for _, given, many in calls
+        ]
+
+    @property
+    def arrays(self) -> Run | None:
+        return _arrays
+
+
+def _executed(cursor: Any, call: Call) -> Any:
+    text, values, many = call
+    if many:
+        cursor.executemany(text, values)
+    else:
+        cursor.execute(text, values)
+    return cursor
+
+
+def _arrays(pooled: Any, calls: Sequence[Call]) -> list[Any]:
+    # an idle worker has no numpy
+    from placement.storage.driver import postgresql_arrays
+
+    connection = pooled.driver_connection
+    return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
+
+
+_SQLITE: list[Driver] = []
+
+
+def driver_of(engine: sa.Engine) -> Driver:
+    """Return the engine's driver.
+
+    All engines of SQLite share one: statements are compiled once in a process that opens many
+    databases. The other dialects learn from their server how it wants its statements.
+    """
+    dialect = engine.dialect
+    if dialect.name != "sqlite":
+        return PsycopgDriver(dialect) if dialect.driver == "psycopg" else Driver(dialect)
+    if not _SQLITE:
+        _SQLITE.append(Driver(dialect))
+    return _SQLITE[0]

@@ -1,0 +1,77 @@
+"""Lists as parameters of statements, of any length and in the same way on every database.
+
+For `IN`, drivers send one parameter for each value. PostgreSQL takes 65,535 parameters and SQLite
+32,766 or 250,000, but one request may name more consumers. Here a list is a single parameter. On
+MariaDB and MySQL, `IN` has no such limit, because the driver writes the values into the statement.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.visitors import InternalTraversal
+
+T = TypeVar("T")
+
+#: the maximum number of names in one statement; names may have any character
+NAMES_PER_STATEMENT = 10_000
+
+
+class among(sa.ColumnElement[bool]):  # noqa: N801 – reads like SQLAlchemy's own
+    """The condition that a column of ids or uuids is in the list that is the parameter `name`."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+    _traverse_internals = [
+        ("column", InternalTraversal.dp_clauseelement),
+        ("name", InternalTraversal.dp_string),
+    ]
+
+    def __init__(self, column: sa.Column, name: str) -> None:
+        self.column = column
+        self.name = name
+
+    def self_group(self, against: Any = None) -> Any:
+        return self
+
+
+class _JSONList(sa.types.TypeDecorator):
+    """Ids or uuids as a text that SQLite reads as JSON."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
+        return None if value is None else json.dumps(list(value))
+
+
+@compiles(among)
+def _in_list(element: among, compiler: Any, **options: Any) -> str:
+    values = sa.bindparam(element.name, expanding=True, type_=element.column.type)
+    return compiler.process(element.column.in_(values), **options)
+
+
+@compiles(among, "postgresql")
+def _any_of_array(element: among, compiler: Any, **options: Any) -> str:
+    # imported here because other databases don't need it
+    from placement.storage.driver.postgresql_lists import List
+
+    values = sa.bindparam(element.name, type_=List(element.column.type))
+    return compiler.process(element.column == sa.any_(values), **options)
+
+
+@compiles(among, "sqlite")
+def _in_json(element: among, compiler: Any, **options: Any) -> str:
+    column = compiler.process(element.column, **options)
+    values = compiler.process(sa.bindparam(element.name, type_=_JSONList()), **options)
+    return f"{column} IN (SELECT value FROM json_each({values}))"  # noqa: S608
+
+
+def parts(names: Iterable[T], size: int = NAMES_PER_STATEMENT) -> Iterator[list[T]]:
+    """Split names or ids into lists that fit into one statement; yield nothing for none."""
+    left = iter(names)
+    while part := list(itertools.islice(left, size)):
+        yield part

@@ -1,0 +1,52 @@
+"""What each new session of MariaDB, MySQL or a Galera cluster is set to."""
+
+import zlib
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from placement.storage.driver.dialects import LONGEST_LOCK
+
+#: key in the `info` of a connection to a node of a Galera cluster; the value is a number other than
+#: 0, made from the node's name
+CLUSTER = "cluster"
+#: key there of the longest statement that the server takes, in bytes; it closes the connection of a
+#: longer one
+LONGEST_STATEMENT = "longest statement"
+_VARIABLES = "('wsrep_on', 'wsrep_node_name', 'max_allowed_packet')"
+#: the statements before which a node of a Galera cluster waits for the other nodes: SELECT and
+#: BEGIN, UPDATE and DELETE, INSERT, SHOW
+_GALERA_WAITS = 1 | 2 | 4 | 8
+
+
+def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: bool = False) -> None:
+    """Set SQL mode, isolation and lock limits, and find out whether the server is a Galera node.
+
+    :param sql_mode: empty: the server's own mode
+    :param patient: whether statements wait for locks as long as the server allows
+    :param read_only: whether the server refuses to write
+    """
+
+    # before SQLAlchemy finds out what the mode says of quotation marks
+    @event.listens_for(engine, "connect", insert=True)
+    def connect(connection: Any, record: Any) -> None:
+        with connection.cursor() as cursor:
+            if sql_mode:
+                cursor.execute("SET SESSION sql_mode = %s", (sql_mode,))
+            # the first resource class has the id 0, which MySQL otherwise replaces by the next id
+            cursor.execute(
+                "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"
+            )
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            if read_only:
+                cursor.execute("SET SESSION TRANSACTION READ ONLY")
+            for limit in () if patient else ("innodb_lock_wait_timeout", "lock_wait_timeout"):
+                cursor.execute(f"SET SESSION {limit} = LEAST(@@SESSION.{limit}, {LONGEST_LOCK})")
+            cursor.execute(f"SHOW VARIABLES WHERE Variable_name IN {_VARIABLES}")
+            variables = dict(cursor.fetchall())
+            record.info[LONGEST_STATEMENT] = int(variables["max_allowed_packet"])
+            if variables.get("wsrep_on") == "ON":
+                record.info[CLUSTER] = 1 + zlib.crc32(variables["wsrep_node_name"].encode())
+                # each transaction sees all that was committed before on any node of the cluster
+                cursor.execute(f"SET SESSION wsrep_sync_wait = {_GALERA_WAITS}")

@@ -1,0 +1,116 @@
+"""What each new session of PostgreSQL is set to, and what it allows.
+
+A pooler such as PgBouncer may give each transaction another session of the server. So only a
+session without a pooler keeps settings and prepared statements: its process is the one that the
+server named at the start of the connection, which a pooler answers itself.
+"""
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+#: keys in the `info` of a connection: whether several statements can go to it in one message, and
+#: the statements that it has prepared, if it prepares any
+BATCHES = "batches"
+PREPARED = "prepared"
+#: key in the `info`: whether it keeps the limit for locks
+LIMITS_LOCKS = "limits_locks"
+
+#: seconds of one wait for a lock. Who is not the first to wait for a row waits twice: for the place
+#: of the first, then for the row. Both must end before the server seems silent (`dialects.py`)
+_LONGEST_WAIT = 6
+
+_Steps = Generator[Any, Any, Any]
+
+
+def limit_of_locks(whole_session: bool) -> str:
+    """Return the statement that limits each wait for a lock; an operator's shorter limit stays.
+
+    :param whole_session: for the session, not for the transaction alone
+    """
+    seconds = "extract(epoch FROM CAST(current_setting('lock_timeout') AS interval))"
+    limit = f"CAST(1000 * least(nullif({seconds}, 0), {_LONGEST_WAIT}) AS integer)"
+    scope = "false" if whole_session else "true"
+    return f"SELECT set_config('lock_timeout', CAST({limit} AS text), {scope})"
+
+
+def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
+    """Find out what each session of psycopg allows, and limit its waits for locks if it keeps that.
+
+    The pool ends a transaction that is open when a connection comes back.
+
+    :param patient: whether statements wait for locks as long as the server allows
+    """
+    from psycopg import pq
+
+    from placement.storage.driver.postgresql_batches import Prepared
+
+    # before SQLAlchemy reads the first text
+    @event.listens_for(engine, "connect", insert=True)
+    def encode(connection: Any, record: Any) -> None:
+        # psycopg would return bytes for texts of a database that has no character set
+        if connection.info.encoding == "ascii":
+            connection.execute("SET client_encoding TO 'UTF8'")
+
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, record: Any) -> None:
+        # libpq has pipelines since version 14; texts are written in UTF-8
+        record.info[BATCHES] = pq.version() >= 140000 and connection.info.encoding == "utf-8"
+        (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+        if process == connection.info.backend_pid and not patient:
+            record.info[PREPARED] = Prepared()
+            connection.execute(limit_of_locks(whole_session=True))
+            record.info[LIMITS_LOCKS] = True
+
+    @event.listens_for(engine, "reset")
+    def reset(connection: Any, record: Any, state: Any) -> None:
+        # without a transaction psycopg would ask the server nothing either, but take longer
+        if connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+            connection.rollback()
+
+
+def limit_silence(engine: sa.Engine, seconds: float) -> None:
+    """Close a connection of psycopg when its server has not answered for so many seconds.
+
+    The statement then fails with the driver's OperationalError.
+    """
+
+    @event.listens_for(engine, "connect", insert=True)
+    def connect(connection: Any, record: Any) -> None:
+        wait = connection.wait
+
+        def wait_while_heard(steps: _Steps, *arguments: Any, **options: Any) -> Any:
+            return wait(_while_heard(steps, connection, seconds), *arguments, **options)
+
+        connection.wait = wait_while_heard
+
+
+def _while_heard(steps: _Steps, connection: Any, seconds: float) -> _Steps:
+    """Pass the driver's steps on, until nothing has arrived for so many seconds.
+
+    The driver says at each step, at least ten times a second, whether something has arrived.
+    Closes the connection and raises the driver's OperationalError after the silence.
+    """
+    heard = time.monotonic()
+    try:
+        awaited = next(steps)
+        while True:
+            ready = yield awaited
+            if ready:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > seconds:
+                connection.close()
+                raise _silent(seconds)
+            awaited = steps.send(ready)
+    except StopIteration as end:
+        return end.value
+
+
+def _silent(seconds: float) -> Exception:
+    # imported here, because PostgreSQL's driver is an optional dependency
+    from psycopg import OperationalError
+
+    return OperationalError(f"the server has not answered for {seconds:g} seconds")

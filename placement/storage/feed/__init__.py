@@ -1,0 +1,1 @@
+"""The change feed: which providers each write touched, in commit order."""

@@ -1,0 +1,421 @@
+"""The change feed: which providers each write touched (architecture.rst D4).
+
+Each operation appends its rows inside its own transaction, so a reader sees them as soon as the
+operation is committed. A reader's `Cursor` says how far it has read in each lane. Within a lane,
+positions are given in commit order (see `placement.storage.feed.feed_lanes`). So no row can appear
+later at a position that a reader has passed, however long commits take and whatever ids the
+database gives.
+
+A reader checks that each row follows the row it read before, by position and by the mark of the
+write before. The rows don't follow if the feed was trimmed, if the database was restored, or if it
+failed over to a copy without the last writes. Then the reader has to read all tables again.
+"""
+
+import dataclasses
+import datetime
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Connection, Database
+from placement.storage.driver.list_parameters import parts
+from placement.storage.feed import feed_ends, feed_lanes
+from placement.storage.feed.feed_kinds import NO_PROVIDER as NO_PROVIDER
+from placement.storage.feed.feed_kinds import Kind as Kind
+from placement.storage.feed.feed_lanes import NO_LANE
+from placement.storage.tables import change_lanes, provider_changes, utcnow
+
+#: how many rows of the feed are kept, and after how many rows of one lane older rows are deleted
+KEPT = 100_000
+TRIM_EVERY = 1_000
+#: the maximum number of lanes, ids, or rows without a lane in one statement
+_AT_ONCE = 500
+#: how many lanes are read together with their rows at most: most of them have no new rows
+_FEW_LANES = 32
+
+_INSERT = Compiled(sa.insert(provider_changes))
+
+
+def _advance_and_append() -> sa.Select[Any]:
+    """Make PostgreSQL's statement that takes positions of a free lane and appends the rows.
+
+    It answers the last position, or no row if no lane is free.
+    """
+    taken = feed_lanes.ADVANCE_FREE.cte("taken")
+    lists = (
+        sa.bindparam("providers", type_=sa.ARRAY(sa.Integer)),
+        sa.bindparam("kinds", type_=sa.ARRAY(sa.SmallInteger)),
+        sa.bindparam("uuids", type_=sa.ARRAY(sa.String)),
+    )
+    columns = (
+        sa.column("provider", sa.Integer),
+        sa.column("kind", sa.SmallInteger),
+        sa.column("uuid", sa.String),
+    )
+    unnested = sa.func.unnest(*lists).table_valued(*columns, with_ordinality="place")
+    given = unnested.render_derived(name="given")
+    first = taken.c.position - sa.bindparam("count", type_=sa.BigInteger)
+    row = {
+        "created_at": sa.bindparam("now", type_=sa.DateTime),
+        "resource_provider_id": given.c.provider,
+        "kind": given.c.kind,
+        "lane": taken.c.id,
+        "position": first + given.c.place,
+        "before": taken.c.before,
+        "resource_provider_uuid": given.c.uuid,
+    }
+    rows = sa.select(*row.values()).select_from(taken.join(given, sa.true()))
+    append = sa.insert(provider_changes).from_select(list(row), rows, include_defaults=False)
+    return sa.select(taken.c.position).add_cte(append.cte("appended"))
+
+
+_ADVANCE_AND_APPEND = Compiled(_advance_and_append())
+
+
+def record(connection: Connection, provider_ids: Iterable[int], kind: Kind) -> None:
+    """Append one row per provider."""
+    record_each(connection, dict.fromkeys(provider_ids, kind))
+
+
+def record_names(connection: Connection) -> None:
+    """Append that the names of resource classes or traits changed."""
+    record(connection, [NO_PROVIDER], Kind.NAMES)
+
+
+def record_others(connection: Connection) -> None:
+    """Append that another service writes to the tables, so that every worker looks for that.
+
+    Workers of an earlier version read the names again.
+    """
+    record(connection, [NO_PROVIDER], Kind.OTHERS)
+
+
+def record_deleted(connection: Connection, uuids: Mapping[int, str]) -> None:
+    """Append that providers were deleted, given as uuids by id."""
+    record_each(connection, dict.fromkeys(uuids, Kind.DELETED), uuids)
+
+
+def record_each(
+    connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[int, str] | None = None
+) -> None:
+    """Append one row per provider, each with its own kind of change.
+
+    Call it near the end of the transaction: from here on, the transaction keeps its lane locked.
+
+    :param deleted: the uuids by id of those that were deleted; nothing else will know them
+    """
+    if not kinds:
+        return
+    first, is_new = _append(connection, kinds, deleted or {})
+    # one write may append many rows and skip the exact multiple, so compare the whole stretch. A
+    # lane may end before it has so many rows: who opens one sees to them
+    if is_new or (first - 1) // TRIM_EVERY != (first - 1 + len(kinds)) // TRIM_EVERY:
+        _trim(connection, 2 * max(TRIM_EVERY, len(kinds)))
+
+
+def _append(
+    connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[int, str]
+) -> tuple[int, bool]:
+    """Append the rows; return the first position, and whether this write opened the lane."""
+    here, count, now = feed_lanes.home(connection), len(kinds), utcnow()
+    if connection.dialect.name == "postgresql":
+        given = {
+            "providers": list(kinds),
+            "kinds": [int(kind) for kind in kinds.values()],
+            "uuids": [deleted.get(provider_id) for provider_id in kinds],
+            "now": now,
+        }
+        last = connection.execute(_ADVANCE_AND_APPEND, feed_lanes.advance(here, count) | given)
+        if last.scalar() is not None:
+            return last.scalar() - count + 1, False
+        stretch = feed_lanes.open_lane(connection, here, count)
+    else:
+        stretch = feed_lanes.take(connection, count)
+    rows = [
+        {
+            "created_at": now,
+            "resource_provider_id": provider_id,
+            "kind": int(kind),
+            "lane": stretch.lane,
+            "position": position,
+            "before": stretch.before,
+            "resource_provider_uuid": deleted.get(provider_id),
+        }
+        for position, (provider_id, kind) in enumerate(kinds.items(), stretch.first)
+    ]
+    connection.later(_INSERT, rows)
+    return stretch.first, stretch.before == 0
+
+
+def oldest_if_trimmed(connection: Connection) -> datetime.datetime | None:
+    """Return when the oldest row was written; None if the feed is too short to have been trimmed.
+
+    Times are UTC.
+    """
+    ids = provider_changes.c.id
+    whole = connection.execute(sa.select(ids).order_by(ids.desc()).offset(KEPT - 1).limit(1))
+    if whole.first() is None:
+        return None
+    return connection.execute(
+        sa.select(provider_changes.c.created_at).where(ids > 0).order_by(ids).limit(1)
+    ).scalar()
+
+
+def _trim(connection: Connection, most: int) -> None:
+    """Delete the oldest rows, at most `most` of them, but keep the newest `KEPT` rows.
+
+    The rows are counted, because ids may have gaps. Rows that another transaction has locked stay,
+    so that no writer waits here.
+    """
+    ids = provider_changes.c.id
+    oldest_kept = connection.execute(
+        sa.select(ids).order_by(ids.desc()).offset(KEPT - 1).limit(1)
+    ).scalar()
+    if oldest_kept is None:
+        return
+    old = sa.select(ids).where(ids < oldest_kept, ids > 0).order_by(ids).limit(most)
+    found = connection.execute(old.with_for_update(skip_locked=True)).scalars().all()
+    for part in parts(found, _AT_ONCE):
+        connection.execute(sa.delete(provider_changes).where(ids.in_(part)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Cursor:
+    """How far a reader has read.
+
+    :param lanes: by lane, the last position and the mark of the write that took it
+    """
+
+    lanes: Mapping[int, tuple[int, int]] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def totals(self) -> tuple[int, int, int]:
+        """The number of lanes, the sum of their positions, and the sum of their marks."""
+        states = self.lanes.values()
+        return (len(states), sum(state[0] for state in states), sum(state[1] for state in states))
+
+
+@dataclasses.dataclass(frozen=True)
+class News:
+    """What a reader hasn't seen yet: kinds of changes by provider id, and its new cursor."""
+
+    kinds: dict[int, Kind]
+    cursor: Cursor
+
+
+_LANES = sa.select(change_lanes.c.id, change_lanes.c.position, change_lanes.c.mark)
+_ALL_LANES = Compiled(_LANES)
+_WITHOUT_LANE = provider_changes.c.lane == sa.literal_column(str(NO_LANE), sa.BigInteger)
+#: one row, however many lanes there are
+_SUMS: tuple[sa.ColumnElement[Any], ...] = (
+    sa.func.count(change_lanes.c.id),
+    sa.func.sum(change_lanes.c.position),
+    sa.func.sum(change_lanes.c.mark),
+)
+#: what `is_behind` judges
+TOTALS: tuple[sa.ColumnElement[Any], ...] = (sa.exists().where(_WITHOUT_LANE), *_SUMS)
+_TOTALS = Compiled(sa.select(*TOTALS))
+
+
+def start(connection: Connection) -> Cursor:
+    """Return the cursor of a reader that reads all tables in this transaction."""
+    rows = connection.execute(_ALL_LANES)
+    return Cursor({lane: (position, mark) for lane, position, mark in rows})
+
+
+def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News | None:
+    """Return the changes after the cursor; None if the feed doesn't continue from there.
+
+    :param most: how many rows to read; None is returned if there are more
+    """
+    rows: list[Any] | None = None
+    if len(cursor.lanes) <= _FEW_LANES and most >= KEPT:
+        now, rows = _state_and_rows(connection, cursor)
+    else:
+        now = start(connection)
+    # the lanes that ended are read as if they still were
+    lanes = feed_ends.with_ended(connection, cursor.lanes, now.lanes)
+    if lanes is None or any(
+        lane not in lanes or lanes[lane][0] < position
+        for lane, (position, _) in cursor.lanes.items()
+    ):
+        return None
+    moved = {
+        lane: cursor.lanes.get(lane, (0, 0))
+        for lane, state in lanes.items()
+        if cursor.lanes.get(lane) != state
+    }
+    owed = sum(lanes[lane][0] - position for lane, (position, _) in moved.items())
+    if owed > most:
+        return None
+    if rows is None:
+        rows = _rows_after(connection, moved)
+    elif moved.keys() - cursor.lanes.keys():
+        new = {lane: state for lane, state in moved.items() if lane not in cursor.lanes}
+        rows += _rows_after(connection, new)
+    kinds: dict[int, Kind] = {}
+    follows = dict(moved)
+    for lane, position, before, provider_id, kind in rows:
+        if lane == feed_ends.ENDS:
+            continue
+        kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
+        if lane == NO_LANE:
+            continue
+        last, mark = follows[lane]
+        if position != last + 1 or (last == moved[lane][0] and before != mark):
+            return None
+        follows[lane] = (position, mark)
+    if any(
+        follows[lane][0] != lanes[lane][0] or lanes[lane][0] == position
+        for lane, (position, _) in moved.items()
+    ):
+        # rows are missing, or another write has the position that the reader read last
+        return None
+    return News(kinds, now)
+
+
+def tells_of_others(
+    connection: Connection, cursor: Cursor | None, now: Cursor, since: datetime.datetime
+) -> bool:
+    """Return whether a row after the cursor says that another service wrote, after `since` (UTC).
+
+    :param cursor: None: all rows count
+    :param now: what `start` returns in this transaction
+    """
+    of_others = sa.select(sa.literal(1)).where(
+        provider_changes.c.resource_provider_id == NO_PROVIDER,
+        provider_changes.c.kind.bitwise_and(int(Kind.OTHERS)) != 0,
+        provider_changes.c.created_at >= since,
+    )
+    if cursor is None:
+        return connection.execute(of_others.limit(1)).first() is not None
+    moved = [
+        (lane, cursor.lanes.get(lane, (0, 0))[0])
+        for lane, state in now.lanes.items()
+        if cursor.lanes.get(lane) != state
+    ]
+    columns = provider_changes.c
+    for part in parts([(NO_LANE, -1), *moved], _AT_ONCE):
+        places = [sa.and_(columns.lane == lane, columns.position > after) for lane, after in part]
+        if connection.execute(of_others.where(sa.or_(*places)).limit(1)).first() is not None:
+            return True
+    return False
+
+
+def _state_and_rows(connection: Connection, cursor: Cursor) -> tuple[Cursor, list[Any]]:
+    """Return what `start` and `_rows_after` return for the cursor's lanes, with one statement."""
+    places = _places(cursor.lanes)
+    found = connection.execute(_lanes_and_rows(len(places)), _values(places)).all()
+    lanes = {lane: (position, mark) for lane, position, mark, _, kind in found if kind is None}
+    rows = [row for row in found if row[4] is not None]
+    return Cursor(lanes), sorted(rows, key=_place)
+
+
+def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]]) -> list[Any]:
+    """Return (lane, position, mark before, provider id, kind) after these positions, in order.
+
+    Rows that have no lane yet are included: their changes are in the tables already.
+    """
+    found: list[Any] = []
+    for part in parts(_places(lanes_seen), _AT_ONCE):
+        rows = connection.execute(_after_places(len(part)), _values(part)).all()
+        found += sorted(rows, key=_place)
+    return found
+
+
+def _place(row: Any) -> tuple[int, int]:
+    return row[0], row[1]
+
+
+def _places(lanes_seen: Mapping[int, tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(NO_LANE, -1), *((lane, position) for lane, (position, _) in lanes_seen.items())]
+
+
+def _values(places: Sequence[tuple[int, int]]) -> dict[str, int]:
+    """Return the parameters of `_after_places`."""
+    values: dict[str, int] = {}
+    for number, (lane, position) in enumerate(places):
+        values[f"lane_{number}"], values[f"after_{number}"] = lane, position
+    return values
+
+
+@functools.lru_cache(maxsize=_AT_ONCE)
+def _lanes_and_rows(count: int) -> Compiled:
+    """Make the query for the state of all lanes, and for the rows of `count` lanes."""
+    nothing = sa.null(), sa.null()
+    return Compiled(sa.union_all(_LANES.add_columns(*nothing), _select_after(count)))
+
+
+@functools.lru_cache(maxsize=_AT_ONCE)
+def _after_places(count: int) -> Compiled:
+    """Make the query for `count` lanes. It is cached, as making it costs more than running it."""
+    return Compiled(_select_after(count))
+
+
+def _select_after(count: int) -> sa.Select[Any]:
+    columns = provider_changes.c
+    shown: tuple[sa.Column[Any], ...] = (
+        columns.lane,
+        columns.position,
+        columns.before,
+        columns.resource_provider_id,
+        columns.kind,
+    )
+    places = [
+        sa.and_(
+            columns.lane == sa.bindparam(f"lane_{number}"),
+            columns.position > sa.bindparam(f"after_{number}"),
+        )
+        for number in range(count)
+    ]
+    return sa.select(*shown).where(sa.or_(*places))
+
+
+def has_news(database: Database, cursor: Cursor) -> bool:
+    """Return whether there are rows after the cursor; costs one small statement if there are none.
+
+    Raises what `Database.read` raises. Gives a lane to rows without one: until then, no reader
+    knows which of these rows it has read.
+    """
+    return is_behind(database, cursor, database.ask(_TOTALS)[0])
+
+
+def is_behind(database: Database, cursor: Cursor, totals: Sequence[Any]) -> bool:
+    """Return what `has_news` returns.
+
+    :param totals: what the database just said of `TOTALS`
+    """
+    without_lane, *sums = totals
+    if not without_lane:
+        return tuple(int(total or 0) for total in sums) != cursor.totals
+    while database.write(adopt) == _AT_ONCE:
+        pass
+    return True
+
+
+def adopt(connection: Connection) -> int:
+    """Append the rows of workers of an earlier version again, with a lane; return their number.
+
+    After the commit of this transaction, readers of both versions see them.
+    """
+    ids = provider_changes.c.id
+    among = sa.select(ids).where(_WITHOUT_LANE, ids > 0).order_by(ids).limit(_AT_ONCE)
+    seen = connection.execute(among).scalars().all()
+    # by id: a search by lane would wait for writes that aren't committed yet. Rows that another
+    # reader adopts now are waited for, as this reader must not answer without them
+    rows = connection.execute(
+        sa.select(ids, provider_changes.c.resource_provider_id, provider_changes.c.kind)
+        .where(ids.in_(seen), _WITHOUT_LANE)
+        .order_by(ids)
+        .with_for_update()
+    ).all()
+    kinds: dict[int, Kind] = {}
+    for _, provider_id, kind in rows:
+        kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
+    record_each(connection, kinds)
+    if rows:
+        connection.execute(sa.delete(provider_changes).where(ids.in_([row[0] for row in rows])))
+    return len(seen)

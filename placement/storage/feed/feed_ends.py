@@ -1,0 +1,168 @@
+"""The ends of lanes: a position names every lane that there is, so there must be few.
+
+There are as many lanes as there ever were concurrent writes, on each node that a cluster ever had.
+If they are many when a client needs a position, all end that no write has locked: the rows of these
+lanes are deleted, and rows in one special lane, ENDS, say up to which place each of them goes. A
+reader who hasn't read these rows reads the ended lanes up to there, as if they still were. So it
+misses nothing, whether it knew a lane or not. If such rows are trimmed, it reads all tables again.
+
+A row of ENDS takes two places, and the first of them stays empty. A worker of the version before
+takes that for a row that it lacks, and reads all tables again. So it needs to know nothing of ends.
+"""
+
+import base64
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.storage.database.connection import Connection
+from placement.storage.feed import feed_lanes
+from placement.storage.feed.feed_kinds import NO_PROVIDER, Kind
+from placement.storage.feed.feed_lanes import LARGEST_ID
+from placement.storage.tables import change_lanes, provider_changes, utcnow
+
+#: with more lanes than these, those that no write has locked end
+MOST_LANES = 32
+#: the lane whose rows name the ends of others. It is no node's, so no write takes it
+ENDS = LARGEST_ID + 1
+_NOBODY = -1
+#: how many lanes end in one transaction at most, and after how many ends a reader reads all again
+AT_ONCE = 500
+_MOST_UNREAD = 10_000
+#: how long ago another node of a cluster used a lane that it probably doesn't use any more
+_LATELY = datetime.timedelta(seconds=10)
+
+_L, _C = change_lanes.c, provider_changes.c
+_LANE_OF_ENDS = sa.and_(_L.home == _NOBODY, _L.id == ENDS)
+
+_STATE = sa.select(_L.home, _L.id, _L.position, _L.mark)
+_FREE = (
+    _STATE.where(_L.id != ENDS)
+    .order_by(_L.home, _L.id)
+    .limit(AT_ONCE)
+    .with_for_update(skip_locked=True)
+)
+_THIS = sa.and_(_L.home == sa.bindparam("of_home"), _L.id == sa.bindparam("of_id"))
+_ONE_IF_FREE = _STATE.where(_THIS).with_for_update(skip_locked=True)
+
+#: by lane, the last position and the mark of the write that took it
+Lanes = Mapping[int, tuple[int, int]]
+
+
+def end_lanes(connection: Connection, is_repeated: bool = False) -> int:
+    """End lanes that no write has locked, at most AT_ONCE; return their number.
+
+    Lanes that tell of another service stay. Workers look for that in the lanes that are there, and
+    those of the version before don't look into others.
+
+    :param is_repeated: whether this was tried before. Probably another node of a cluster, whose
+        locks aren't seen here, used a lane meanwhile. Those that other nodes used lately aren't
+        touched then: a lock on them would make this fail again
+    """
+    # first, so that one transaction at a time ends lanes, and who comes second sees the ends
+    of_ends = sa.select(_L.position, _L.mark).where(_LANE_OF_ENDS).with_for_update()
+    known = connection.execute(of_ends).first()
+    if known is None:
+        row = {"home": _NOBODY, "id": ENDS, "position": 0, "mark": 0, "before": 0}
+        connection.execute(sa.insert(change_lanes), row)
+    position, mark = known or (0, 0)
+    here = feed_lanes.home(connection)
+    locked = _idle(connection, here) if here and is_repeated else connection.execute(_FREE).all()
+    staying = _telling_of_others(connection, [row.id for row in locked])
+    ended = [row for row in locked if row.id not in staying]
+    if not ended:
+        return 0
+    connection.execute(
+        sa.delete(change_lanes).where(_THIS),
+        [{"of_home": row.home, "of_id": row.id} for row in ended],
+    )
+    now = utcnow()
+    connection.execute(
+        sa.insert(provider_changes),
+        [
+            _row(now, place, mark, feed_lanes.packed(row.id, row.position, row.mark))
+            for place, row in zip(_places(position, len(ended)), ended, strict=True)
+        ],
+    )
+    connection.execute(
+        sa.update(change_lanes)
+        .where(_LANE_OF_ENDS)
+        .values(position=position + 2 * len(ended), before=mark, mark=feed_lanes.new_mark())
+    )
+    return len(ended)
+
+
+def _places(after: int, count: int) -> range:
+    """Return the places of so many ends after a place."""
+    return range(after + 2, after + 2 * count + 1, 2)
+
+
+def _row(now: datetime.datetime, place: int, before: int, ended: bytes) -> dict[str, object]:
+    return {
+        "created_at": now,
+        "resource_provider_id": NO_PROVIDER,
+        "kind": int(Kind.ENDED),
+        "lane": ENDS,
+        "position": place,
+        "before": before,
+        "resource_provider_uuid": base64.urlsafe_b64encode(ended).rstrip(b"=").decode(),
+    }
+
+
+def _telling_of_others(connection: Connection, lanes: Sequence[int]) -> set[int]:
+    telling = sa.select(_C.lane).where(
+        _C.lane.in_(lanes),
+        _C.resource_provider_id == NO_PROVIDER,
+        _C.kind.bitwise_and(int(Kind.OTHERS)) != 0,
+    )
+    return set(connection.execute(telling).scalars())
+
+
+def _idle(connection: Connection, here: int) -> list[sa.Row[Any]]:
+    """Lock the lanes of this node that no write has locked, and idle ones of other nodes."""
+    lately = sa.exists().where(
+        _C.lane == _L.id, _C.position == _L.position, _C.created_at >= utcnow() - _LATELY
+    )
+    idle = sa.select(_L.home, _L.id).where(_L.id != ENDS, sa.or_(_L.home == here, ~lately))
+    # one by one: a search would lock others on its way
+    rows = [
+        connection.execute(_ONE_IF_FREE, {"of_home": home, "of_id": lane}).first()
+        for home, lane in connection.execute(idle.limit(AT_ONCE)).all()
+    ]
+    return [row for row in rows if row is not None]
+
+
+def with_ended(connection: Connection, seen: Lanes, now: Lanes) -> Lanes | None:
+    """Return what lanes there are now, and those whose ends a reader hasn't read; None if unknown.
+
+    ENDS itself is as the reader knows it: a reader who has read all this is where `now` is.
+
+    :param seen: the lanes of the reader's cursor
+    """
+    nothing = (0, 0)
+    (after, mark), (last, last_mark) = seen.get(ENDS, nothing), now.get(ENDS, nothing)
+    lanes = {lane: state for lane, state in now.items() if lane != ENDS}
+    if ENDS in seen:
+        lanes[ENDS] = after, mark
+    if (after, mark) == (last, last_mark):
+        return lanes
+    unread = last - after
+    if not 0 < unread <= 2 * _MOST_UNREAD:
+        return None
+    rows = connection.execute(
+        sa.select(_C.position, _C.before, _C.resource_provider_uuid)
+        .where(_C.lane == ENDS, _C.position > after)
+        .order_by(_C.position)
+    ).all()
+    places = list(_places(after, unread // 2))
+    if not places or [row.position for row in rows] != places or rows[0].before != mark:
+        return None
+    for _, _, ended in rows:
+        if ended is None:
+            # whatever emptied the column: which lane ended isn't known any more
+            return None
+        lane, position, mark = feed_lanes.unpacked(base64.urlsafe_b64decode(ended + "="))
+        lanes[lane] = position, mark
+    return lanes

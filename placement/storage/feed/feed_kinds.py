@@ -1,0 +1,21 @@
+"""What a row of the change feed says."""
+
+import enum
+
+
+class Kind(enum.IntFlag):
+    """The kinds of changes of a provider."""
+
+    ROW = 1  # created, renamed or moved
+    INVENTORY = 2
+    USAGE = 4
+    TRAITS = 8
+    AGGREGATES = 16
+    DELETED = 32
+    NAMES = 64  # a resource class or trait was added, deleted or renamed; without a provider
+    OTHERS = 128  # another service writes to the tables, without the feed; without a provider
+    ENDED = 256  # a lane ended; without a provider. See `placement.storage.feed.feed_ends`
+
+
+#: the provider id of rows that name no provider
+NO_PROVIDER = 0

@@ -1,0 +1,1 @@
+"""The tables, and how a database gets them."""

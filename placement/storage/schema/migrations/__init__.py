@@ -1,0 +1,1 @@
+"""The scripts of alembic that change our tables."""

@@ -1,0 +1,1 @@
+"""One script a change of the tables, by number."""

@@ -1,0 +1,1 @@
+"""Whole tables and rows of many providers, for snapshots."""

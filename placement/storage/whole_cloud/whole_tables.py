@@ -1,0 +1,189 @@
+"""Whole tables, or rows of many providers, as arrays (architecture.rst D4).
+
+They come some thousand rows at a time. Other threads can run in between, and the process never has
+all rows.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.connection import Connection
+from placement.storage.driver.list_parameters import among
+from placement.storage.uuid_rows import LENGTH, Uuids, uuid_rows
+from placement.storage.whole_cloud import snapshot_reads as reads
+
+Ids = npt.NDArray[np.int64]
+#: of how many providers rows are read together by a load, and by what runs beside requests: with
+#: few, the server has less to do at once, but more in all
+MANY, FEW = 4096, 1024
+#: how many rows are yielded together: other threads may wait while numpy has them
+_PART = 1024
+#: instead of a number that is missing
+_MISSING = -1
+
+
+def providers(connection: Connection, most: int = MANY) -> Iterator[list[Any]]:
+    """Yield the columns of all providers: ids, uuids as `Uuids`, parents, roots, generations.
+
+    A provider without a parent has -1.
+
+    :param most: how many are read together
+    """
+    if not connection.reads_arrays:
+        yield from _rows(connection, reads.PROVIDERS)
+        return
+    odd = {key: uuid for key, uuid in connection.execute(_ODD).all()}
+    after = _MISSING
+    while (found := connection.arrays(_PROVIDERS, {"after": after, "most": most}))[0] is not None:
+        yield from _with_uuids(found, odd)
+        after = int(found[0].max())
+
+
+def some_providers(connection: Connection, ids: Ids) -> Iterator[list[Any]]:
+    """Yield what `providers` yields, of some. The connection must be able to read arrays."""
+    for part in _parts_of(ids):
+        odd = {key: uuid for key, uuid in connection.execute(_SOME_ODD, {"ids": part}).all()}
+        found = connection.arrays(_some_packed(reads.PROVIDERS[0]), {"ids": part})
+        if found[0] is not None:
+            yield from _with_uuids(found, odd)
+
+
+def _with_uuids(columns: Sequence[Any], odd: Mapping[int, str]) -> Iterator[list[Any]]:
+    for ids, texts, *numbers in _parts(columns):
+        yield [ids, Uuids(texts, _odd_among(ids, odd)), *numbers]
+
+
+def _odd_among(ids: Ids, odd: Mapping[int, str]) -> dict[int, str]:
+    if not odd:
+        return {}
+    return {place: odd[key] for place, key in enumerate(ids.tolist()) if key in odd}
+
+
+def of_providers(
+    connection: Connection, question: Sequence[sa.Select], ids: Ids, most: int = MANY
+) -> Iterator[list[Any]]:
+    """Yield the columns of a question; the first one has the ids of providers.
+
+    :param ids: ascending; rows of providers that are not among them may be left out
+    :param most: of how many providers rows are read together
+    """
+    if not connection.reads_arrays:
+        yield from _rows(connection, question)
+        return
+    packed = _packed(question[0])
+    for begin in range(0, len(ids), most):
+        part = ids[begin : begin + most]
+        found = connection.arrays(packed, {"first": int(part[0]), "last": int(part[-1])})
+        if found[0] is not None:
+            yield from _parts(found)
+
+
+def of_some_providers(
+    connection: Connection, question: Sequence[sa.Select], ids: Ids
+) -> Iterator[list[Any]]:
+    """Yield what `of_providers` yields, of these providers alone.
+
+    The connection must be able to read arrays.
+    """
+    packed = _some_packed(question[0])
+    for part in _parts_of(ids):
+        found = connection.arrays(packed, {"ids": part})
+        if found[0] is not None:
+            yield from _parts(found)
+
+
+def _parts_of(ids: Ids) -> Iterator[list[int]]:
+    for begin in range(0, len(ids), FEW):
+        yield ids[begin : begin + FEW].tolist()
+
+
+def _parts(columns: Sequence[Any]) -> Iterator[list[Any]]:
+    for begin in range(0, len(columns[0]), _PART):
+        yield [column[begin : begin + _PART] for column in columns]
+
+
+def _rows(connection: Connection, question: Sequence[sa.Select]) -> Iterator[list[Any]]:
+    columns = question[0].selected_columns
+    options = {"stream_results": True, "max_row_buffer": MANY}
+    with connection.plain.execute(question[0], execution_options=options) as result:
+        for rows in result.partitions(_PART):
+            found = zip(*rows, strict=True)
+            yield [_array(column, values) for column, values in zip(columns, found, strict=True)]
+
+
+def _array(column: sa.ColumnElement[Any], values: Sequence[Any]) -> Any:
+    if isinstance(column.type, sa.String):
+        return uuid_rows(values)
+    if isinstance(column.type, sa.Float):
+        return np.array(values, np.float64)
+    if getattr(column, "nullable", False):
+        values = [_MISSING if value is None else value for value in values]
+    return np.array(values, np.int64)
+
+
+def _aggregated(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """Return one array of a column, whose elements are of one length and not NULL."""
+    element: sa.ColumnElement[Any]
+    if isinstance(column.type, sa.String):
+        # a literal: the statement has no other values than those that callers give
+        none = sa.literal_column(f"repeat(' ', {LENGTH})", sa.Text)
+        element = sa.case((_is_even(column), sa.cast(column, sa.Text)), else_=none)
+    elif isinstance(column.type, sa.Float):
+        element = sa.cast(column, sa.Double)
+    else:
+        element = sa.func.coalesce(
+            sa.cast(column, sa.BigInteger), sa.literal_column(str(_MISSING), sa.Integer)
+        )
+    return sa.func.array_agg(element)
+
+
+def _is_even(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    # the driver gets it in UTF-8, whatever the database is encoded in
+    text = sa.func.convert_to(column, sa.literal_column("'UTF8'", sa.Text))
+    return sa.func.octet_length(text) == sa.literal_column(str(LENGTH), sa.Integer)
+
+
+@functools.cache
+def _packed(whole: sa.Select) -> Compiled:
+    """Return the statement whose row has an array for each column of a question.
+
+    Its values are `first` and `last`, the ids of providers.
+    """
+    (provider_id, *_) = whole.selected_columns
+    some = whole.where(provider_id.between(sa.bindparam("first"), sa.bindparam("last"))).subquery()
+    return Compiled(sa.select(*map(_aggregated, some.c)))
+
+
+@functools.cache
+def _some_packed(whole: sa.Select) -> Compiled:
+    """Return what `_packed` returns; its value is `ids`, those of providers."""
+    provider_id: Any = whole.selected_columns[0]
+    some = whole.where(among(provider_id, "ids")).subquery()
+    return Compiled(sa.select(*map(_aggregated, some.c)))
+
+
+def _next_providers() -> Compiled:
+    """Return the statement for the next `most` providers after the id `after`."""
+    (whole, _) = reads.PROVIDERS
+    provider_id = whole.selected_columns[0]
+    some = whole.where(provider_id > sa.bindparam("after")).order_by(provider_id)
+    next_ones = some.limit(sa.bindparam("most", type_=sa.Integer)).subquery()
+    return Compiled(sa.select(*map(_aggregated, next_ones.c)))
+
+
+def _odd_uuids() -> tuple[Compiled, Compiled]:
+    """Return the statements for the odd ones of all providers, and of those in `ids`."""
+    provider_id: Any
+    provider_id, uuid, *_ = reads.PROVIDERS[0].selected_columns
+    odd = sa.select(provider_id, uuid).where(sa.not_(_is_even(uuid)))
+    return Compiled(odd), Compiled(odd.where(among(provider_id, "ids")))
+
+
+_PROVIDERS = _next_providers()
+_ODD, _SOME_ODD = _odd_uuids()

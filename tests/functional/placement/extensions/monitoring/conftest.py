@@ -1,0 +1,38 @@
+import functools
+
+import pytest
+
+from placement import search_parts
+from placement.app import metrics_layout
+from placement.extensions.monitoring.cloud import Cloud
+from placement.extensions.monitoring.counting import Counting
+from placement.extensions.monitoring.providers import ProviderPage
+from placement.extensions.monitoring.suspected import Suspected
+from placement.metrics.slots import Slots
+from tests.service_settings import AUDITED
+
+
+@pytest.fixture(scope="session")
+def layout():
+    """Return the layout of what the service counts."""
+    return metrics_layout()
+
+
+@pytest.fixture
+def counting(layout):
+    """Return where a service of the test counts."""
+    made = Counting.shared(layout, Slots.anonymous(layout.width))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def counted(new_service, counting, monkeypatch):
+    """Return a service with metrics, whose snapshot can be audited, and without providers.
+
+    Its pages wait for their figures, so that a busy machine shows the same ones.
+    """
+    for kind in (Cloud, Suspected, ProviderPage):
+        waiting = functools.partial(kind, patience=60)
+        monkeypatch.setattr(search_parts, kind.__name__, waiting)
+    return new_service(counting=counting, **AUDITED)

@@ -1,0 +1,69 @@
+"""Services with a cloud to look at, behind a real socket."""
+
+import types
+from pathlib import Path
+
+import pytest
+
+from tests.databases.fresh import SQLiteFiles
+from tests.functional.placement.extensions.page import clouds
+from tests.functional.placement.served import served
+from tests.functional.placement.service import Service
+
+UI = "/berth/v1/ui/"
+
+
+class Api:
+    """What fills a cloud: requests that must succeed."""
+
+    def __init__(self, service):
+        self._service = service
+
+    def put(self, path, body):
+        answer = self._service.put(path, body)
+        assert answer.status_code < 300, answer.text
+
+
+@pytest.fixture(scope="module")
+def small_cloud(tmp_path_factory):
+    """Yield a service with three hosts and a pool that some of them share.
+
+    It has its `url`, the URL of its page as `ui`, and `put(path, body)`.
+    """
+    yield from serving(tmp_path_factory, lambda api: clouds.fill(api))
+
+
+@pytest.fixture(scope="module")
+def new_service(tmp_path_factory):
+    """Return a function that makes services, each with an empty database."""
+    with SQLiteFiles(tmp_path_factory.mktemp("databases")).lent() as new_database:
+        yield lambda **options: Service(new_database(), **options)
+
+
+@pytest.fixture
+def changing_cloud(tmp_path_factory):
+    """Yield such a service for one test, which may change it."""
+    yield from serving(tmp_path_factory, lambda api: clouds.fill(api))
+
+
+@pytest.fixture
+def empty_cloud(tmp_path_factory):
+    """Yield a service without any provider."""
+    yield from serving(tmp_path_factory, lambda api: None)
+
+
+def serving(factory, fill):
+    """Serve a cloud while a fixture is in use; `fill` is given what puts it there."""
+    with SQLiteFiles(factory.mktemp("cloud")).lent() as new_database:
+        service = Service(new_database())
+        api = Api(service)
+        fill(api)
+        with served(service.app) as url:
+            yield types.SimpleNamespace(url=url, ui=url + UI, put=api.put, service=service)
+        service.running.close()
+
+
+@pytest.fixture(scope="session")
+def rehearsal():
+    """Return the file of a rehearsal, as `migrate_compute_inventory --dry-run --json` writes it."""
+    return Path(__file__).parent / "rehearsal.json"

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { shade, SHARES } from "../../../../../../placement/extensions/page/static/cloud/heat_map.js";
+import { Cloud, sumsOf } from "../../../../../../placement/extensions/page/static/model/cloud.js";
+
+function tree(root, name, more = {}) {
+  const provider = {
+    uuid: root,
+    name,
+    inventories: { VCPU: { total: 10, reserved: 2, allocation_ratio: 1.5 } },
+    usages: { VCPU: 3 },
+    aggregates: [],
+    ...more,
+  };
+  return { root, providers: [provider, { uuid: `${root}c`, name: `${name}_child`, inventories: {}, usages: {} }] };
+}
+
+test("sums are of all providers", () => {
+  const cloud = new Cloud();
+  cloud.take(tree("a", "one"));
+  cloud.take(tree("b", "two", { usages: { VCPU: 13 } }));
+  const sums = sumsOf(cloud.list()).get("VCPU");
+  assert.deepEqual(sums, { total: 20, reserved: 4, capacity: 24, used: 16, providers: 2, over: 1 });
+  assert.equal(cloud.hosts.get("b").over, 1);
+});
+
+test("what is used without an inventory is over capacity", () => {
+  const cloud = new Cloud();
+  cloud.take(tree("a", "one", { inventories: {}, usages: { VGPU: 1 } }));
+  assert.equal(cloud.hosts.get("a").over, 1);
+});
+
+test("a tree that is taken again replaces itself", () => {
+  const cloud = new Cloud();
+  cloud.take(tree("a", "one"));
+  cloud.take({ root: "a", providers: [{ uuid: "a", name: "renamed" }] });
+  assert.deepEqual(cloud.list().map(({ name }) => name), ["renamed"]);
+  assert.equal(cloud.roots.has("ac"), false);
+});
+
+test("a provider that moved is in one tree", () => {
+  const cloud = new Cloud();
+  cloud.take(tree("a", "one"));
+  cloud.take({ root: "b", providers: [{ uuid: "b", name: "two" }, { uuid: "ac", name: "one_child" }] });
+  assert.equal(cloud.roots.get("ac"), "b");
+  cloud.take({ root: "a", providers: [{ uuid: "a", name: "one" }] });
+  assert.equal(cloud.roots.get("ac"), "b");
+  assert.equal(cloud.providers, 3);
+});
+
+test("names are sorted as people count", () => {
+  const cloud = new Cloud();
+  for (const name of ["host10", "host9", "host1"]) cloud.take(tree(name, name));
+  assert.deepEqual(cloud.list().map(({ name }) => name), ["host1", "host9", "host10"]);
+  cloud.drop("host9");
+  assert.deepEqual(cloud.list().map(({ name }) => name), ["host1", "host10"]);
+});
+
+test("what changes keeps the order by name", () => {
+  const cloud = new Cloud();
+  for (const name of ["c", "a", "b"]) cloud.take(tree(name, name));
+  cloud.list();
+  cloud.take(tree("c", "0"));
+  cloud.drop("b");
+  cloud.take(tree("b", "b", { usages: { VCPU: 9 } }));
+  cloud.take(tree("d", "aa"));
+  assert.deepEqual(cloud.list().map(({ name }) => name), ["0", "a", "aa", "b"]);
+  assert.equal(cloud.list()[3].classes.get("VCPU").used, 9);
+});
+
+test("each use has one colour", () => {
+  const shaded = (used, capacity, over = 0) => shade({ used, capacity, over });
+  assert.equal(shaded(0, 10), 0);
+  assert.equal(shaded(0, 0), 0);
+  assert.equal(shaded(1, 10), 1);
+  assert.equal(shaded(10, 10), SHARES.length - 1);
+  assert.equal(shaded(11, 10), SHARES.length);
+  assert.equal(shaded(1, 0), SHARES.length);
+  // one of its providers has too little
+  assert.equal(shaded(1, 10, 1), SHARES.length);
+});

@@ -1,0 +1,102 @@
+"""The page on thousands of hosts of seven providers each: elements and memory are bounded.
+
+How long it takes is measured by benchmarks/page.py.
+"""
+
+import re
+import types
+import uuid
+
+import pytest
+
+from benchmarks.clouds import Builder
+from tests.browsing import expect
+from tests.extent import examples
+from tests.functional.placement.extensions.page import clouds
+from tests.functional.placement.extensions.page.conftest import UI
+from tests.functional.placement.served import served
+from tests.functional.placement.service import Service
+
+THOUSANDS = examples(3, 10)
+HOSTS = 1000 * THOUSANDS
+#: one of them: its root, and a NUMA node
+HOST, NODE = (str(uuid.UUID(int=number + (0xBE57 << 96))) for number in (1, 2))
+#: a page with a few elements for each host would have far more
+ELEMENTS = 1_500
+#: as the page writes their number
+WRITTEN = f"{THOUSANDS}\N{NARROW NO-BREAK SPACE}000"
+#: bytes while it reads: the answer that says it all of 10,000 hosts has 28 MB
+READING = 80_000_000
+#: bytes that it keeps: the answer has almost as many
+KEPT = 3_000_000 * THOUSANDS
+
+
+@pytest.fixture(scope="module")
+def large_cloud(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
+    Builder(folder / "placement.db").nested(7 * HOSTS)
+    # what the builder wrote isn't in the change feed
+    service = Service(f"sqlite:///{folder}/placement.db", berth__beside_reference="never")
+    claim = clouds.held({NODE: {"VCPU": 1}})
+    assert (
+        service.put(f"/allocations/{clouds.numbered(clouds.SERVER, 1)}", claim).status_code == 204
+    )
+    with served(service.app) as url:
+        yield types.SimpleNamespace(ui=url + UI, service=service)
+    service.running.close()
+
+
+def elements(page):
+    return page.evaluate("document.querySelectorAll('*').length")
+
+
+def test_it_is_read_once_and_drawn_as_needed(open_page, large_cloud, screenshots):
+    page = open_page(large_cloud.ui, alone=True)
+    expect(page.get_by_text(f"{WRITTEN} trees of", exact=False)).to_be_visible(timeout=120_000)
+    assert elements(page) < ELEMENTS
+    assert page.evaluate("performance.memory.usedJSHeapSize") < READING
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("HeapProfiler.collectGarbage")
+    assert devtools.send("Runtime.getHeapUsage")["usedSize"] < KEPT
+    screenshots(page, "large-cloud", full_page=True)
+    scroller = (
+        page.get_by_role("table", name="Trees, the fullest first").get_by_role("rowgroup").last
+    )
+    for place in (0.5, 1):
+        scroller.evaluate(f"one => one.scrollTop = {place} * one.scrollHeight")
+        page.wait_for_timeout(50)
+        assert elements(page) < ELEMENTS
+    rows = page.get_by_role("table", name="Trees, the fullest first").get_by_role("row")
+    expect(rows.last).to_have_attribute("aria-rowindex", str(HOSTS + 1))
+
+
+def test_a_tree_among_them_is_found(open_page, large_cloud, screenshots):
+    page = open_page(f"{large_cloud.ui}#/trees")
+    expect(page.get_by_text(f"{WRITTEN} trees")).to_be_visible()
+    page.get_by_role("searchbox").fill(f"provider-{7 * HOSTS - 6}")
+    expect(page.get_by_text(f"1 of {WRITTEN} trees")).to_be_visible()
+    page.get_by_role("table", name="Trees").get_by_role("link").click()
+    expect(page.locator("article")).to_have_count(7)
+    assert elements(page) < ELEMENTS
+
+
+def test_why_and_capacity_answer(open_page, large_cloud):
+    page = open_page(f"{large_cloud.ui}#/why?resources=VGPU:5")
+    expect(page.get_by_role("heading", name=f"It fits into none of {THOUSANDS}")).to_be_visible()
+    page.get_by_role("link", name="VGPU 5 → 4").click()
+    expect(page.get_by_role("heading", name="It fits into")).to_contain_text(
+        f"trees of {THOUSANDS}"
+    )
+    page.goto(f"{large_cloud.ui}#/capacity?resources=VGPU:4")
+    expect(page.locator(".figure")).to_be_visible()
+    # the hundred trees with the most room are shown
+    expect(page.get_by_role("group", name="By tree").get_by_role("row")).to_have_count(101)
+    assert elements(page) < ELEMENTS
+
+
+def test_a_consumer_among_them_is_found(open_page, large_cloud):
+    page = open_page(f"{large_cloud.ui}#/trees/{HOST}")
+    page.locator(".holders a").first.click()
+    expect(page.get_by_role("heading", name="of 1 tree")).to_be_visible()
+    page.get_by_role("table").get_by_role("link", name=re.compile("provider-")).first.click()
+    expect(page.locator("article")).to_have_count(7)

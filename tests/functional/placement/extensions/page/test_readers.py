@@ -1,0 +1,208 @@
+"""The page for everybody: with a keyboard alone, with a screen reader, dark, narrow and wide."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.browsing import expect
+from tests.extras import needed_library
+from tests.functional.placement.extensions.page import clouds
+from tests.functional.placement.extensions.page.clouds import GPU, HOST, SERVER, numbered
+from tests.functional.placement.extensions.page.conftest import serving
+
+#: each view with something to show, and what shows that it does
+VIEWS = {
+    "cloud": ("#/cloud", "By aggregate"),
+    "tree": (f"#/trees/{numbered(HOST, 3)}", "compute3_pci_0000_81_00_0"),
+    "consumer": (f"#/consumer/{numbered(SERVER, 9)}", "On 3 providers of 1 tree"),
+    "why": ("#/why?resources=VCPU:4,VGPU:9&required=CUSTOM_NVIDIA_A40", "Nearest to it"),
+    "capacity": ("#/capacity?resources=VCPU:4,MEMORY_MB:8192", "By tree"),
+    "reshape": ("#/reshape", "What will a reshape move?"),
+}
+#: the rules of axe about what a dark page changes
+COLOURS = {"runOnly": ["cat.color"]}
+WIDTHS = (360, 768, 1440, 2560)
+#: a name that would run, one that turns the writing round, and one without any place to break
+HOSTILE = (
+    "<script>document.title='broken'</script><img src=x onerror=alert(1)>",
+    "\u202egnirts desrever \u2066isolated",
+    "x" * 200,
+)
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """Return the text of axe-core, which finds what readers of screens can't use."""
+    needed_library("axe_playwright_python", "browser")
+    package = importlib.util.find_spec("axe_playwright_python").submodule_search_locations[0]
+    return (Path(package) / "axe.min.js").read_text()
+
+
+def open_view(open_page, cloud, view, rehearsal):
+    place, shown = VIEWS[view]
+    page = open_page(cloud.ui + place)
+    if view == "reshape":
+        page.get_by_label("File of a rehearsal").set_input_files(rehearsal)
+        shown = "two-sockets"
+    expect(page.get_by_role("heading", name=shown, exact=True)).to_be_visible()
+    return page
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_it_is_for_everybody(open_page, small_cloud, rehearsal, screenshots, axe, view):
+    page = open_view(open_page, small_cloud, view, rehearsal)
+    # the page's policy lets no script in; a devtools session may evaluate one
+    page.evaluate(axe)
+    for scheme, rules in {"light": {}, "dark": COLOURS}.items():
+        page.emulate_media(color_scheme=scheme)
+        found = page.evaluate("rules => axe.run(document, rules)", rules)["violations"]
+        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
+        screenshots(page, f"{view}-{scheme}", full_page=True)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        screenshots(page, f"{view}-{width}", full_page=True)
+
+
+@pytest.fixture(scope="module")
+def hostile_cloud(tmp_path_factory):
+    def fill(api):
+        for number, name in enumerate(HOSTILE, 1):
+            body = clouds.host(number, "n")
+            body["providers"][numbered(HOST, number)]["name"] = name
+            for place, provider in enumerate(body["providers"].values()):
+                provider["name"] = f"{number} {place}{name}"[:200] if place else name
+            api.put(f"/berth/v1/provider_trees/{numbered(HOST, number)}", body)
+            wanted = {numbered(GPU, 2 * number): {"VGPU": 1}}
+            holder = clouds.held(wanted, name) | {"user_id": name}
+            api.put(f"/allocations/{numbered(SERVER, number)}", holder)
+
+    yield from serving(tmp_path_factory, fill)
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("#/cloud?class=VGPU", "By aggregate"),
+        *((f"#/trees/{numbered(HOST, number)}", None) for number in (1, 2, 3)),
+        *(
+            (f"#/consumer/{numbered(SERVER, number)}", "On 1 provider of 1 tree")
+            for number in (1, 3)
+        ),
+        ("#/why?resources=VGPU:9", "Nearest to it"),
+        ("#/capacity?resources=VGPU:1", "By tree"),
+    ],
+)
+def test_hostile_names_are_texts(open_page, hostile_cloud, screenshots, place, shown):
+    page = open_page(hostile_cloud.ui + place)
+    if shown is None:
+        expect(page.locator("article")).to_have_count(5)
+    else:
+        expect(page.get_by_role("heading", name=shown)).to_be_visible()
+    assert page.locator("main script, main img").count() == 0
+    assert page.title().endswith("· Placement")
+    name = "".join(letter if letter.isalnum() else "_" for letter in place)
+    for width in (360, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        screenshots(page, f"hostile-{width}-{name}", full_page=True)
+
+
+def test_a_hostile_rehearsal_is_text(open_page, small_cloud, rehearsal, tmp_path):
+    text = rehearsal.read_text().replace("two-sockets", json.dumps(HOSTILE[0])[1:-1])
+    file = tmp_path / "hostile.json"
+    file.write_text(text)
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    page.get_by_label("File of a rehearsal").set_input_files(file)
+    expect(page.get_by_role("heading", name=HOSTILE[0])).to_be_visible()
+    assert page.locator("main script, main img").count() == 0
+
+
+@pytest.mark.parametrize("place", ["#/trees/%zz", "#/trees//", "#/cloud?class=__proto__", "#"])
+def test_any_address_shows_something(open_page, small_cloud, place):
+    page = open_page(small_cloud.ui + place)
+    expect(page.locator("main h1")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "place", ["#/<script>", "#/%zz", "#/constructor", "#/__proto__", "#/hasOwnProperty"]
+)
+def test_a_view_that_is_none_is_told(open_page, small_cloud, place):
+    page = open_page(small_cloud.ui + place)
+    expect(page.get_by_role("heading", name="There is no such view")).to_be_visible()
+    assert page.title() == "Placement"
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.textContent")
+
+
+def test_everything_is_reached_by_keyboard(open_page, small_cloud):
+    page = open_page(small_cloud.ui)
+    expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
+    page.keyboard.press("Tab")
+    assert focused(page) == "Skip to the content"
+    for name in ("Cloud", "Trees"):
+        page.keyboard.press("Tab")
+        assert focused(page) == name
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Trees", exact=True)).to_be_visible()
+    # the focus goes to what is new
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Tab")
+    page.keyboard.type("compute")
+    expect(page.get_by_text("3 of 4 trees")).to_be_visible()
+    page.keyboard.press("Tab")
+    assert focused(page) == "compute1"
+    page.keyboard.press("ArrowDown")
+    assert focused(page) == "compute2"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="compute2_numa0")).to_be_visible()
+    assert focused(page) == "compute2"
+
+
+@pytest.fixture(scope="module")
+def many_hosts(tmp_path_factory):
+    def fill(api):
+        for number in range(1, 61):
+            api.put(f"/berth/v1/provider_trees/{numbered(HOST, number)}", clouds.host(number))
+
+    yield from serving(tmp_path_factory, fill)
+
+
+def test_a_list_of_any_length_is_one_stop_of_the_keyboard(open_page, many_hosts):
+    page = open_page(f"{many_hosts.ui}#/trees/{numbered(HOST, 3)}")
+    expect(page.get_by_role("heading", name="compute3_numa0")).to_be_visible()
+    # the tree may be there before the names of the list
+    expect(page.get_by_role("link", name="compute1", exact=True)).to_be_visible()
+    page.get_by_role("searchbox").focus()
+    page.keyboard.press("Tab")
+    # where the reader is
+    assert focused(page) == "compute3"
+    for key, name in {
+        "PageDown": None,
+        "End": "compute60",
+        "ArrowDown": "compute60",
+        "ArrowUp": "compute59",
+        "Home": "compute1",
+        "ArrowDown ": "compute2",
+    }.items():
+        page.keyboard.press(key.strip())
+        assert name is None or focused(page) == name
+    page.keyboard.press("Tab")
+    # behind the list
+    assert focused(page) == numbered(HOST, 3)
+    page.keyboard.press("Shift+Tab")
+    assert focused(page) == "compute2"
+
+
+def test_focus_outlives_changes(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}")
+    link = page.get_by_role("link", name=numbered(SERVER, 1)).first
+    link.focus()
+    body = clouds.held({numbered(GPU, 3): {"VGPU": 2}})
+    changing_cloud.put(f"/allocations/{numbered(SERVER, 500)}", body)
+    expect(page.get_by_text("2 of 4 used")).to_be_visible()
+    assert focused(page) == numbered(SERVER, 1)

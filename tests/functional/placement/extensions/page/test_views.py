@@ -1,0 +1,325 @@
+"""Each view of the page, on a cloud of three hosts and a pool that some of them share."""
+
+import json
+import re
+
+import pytest
+
+from tests.browsing import expect
+from tests.functional.placement.extensions.page.clouds import (
+    AGGREGATE,
+    GPU,
+    HOST,
+    NUMA,
+    POOL,
+    SERVER,
+    held,
+    numbered,
+)
+
+FIRST = numbered(SERVER, 1)
+
+
+def provider(page, name):
+    """Return the drawing of a provider."""
+    return page.locator("article").filter(has=page.get_by_role("heading", name=name, exact=True))
+
+
+def test_the_cloud_says_how_full_it_is(open_page, small_cloud, screenshots):
+    page = open_page(small_cloud.ui)
+    expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
+    row = page.get_by_role("row").filter(has=page.get_by_role("button", name="MEMORY_MB"))
+    # raw figures stand beside those that people read
+    used = row.get_by_role("cell").nth(1)
+    expect(used).to_contain_text("184 GiB · 24 %")
+    expect(used).to_contain_text("188\N{NARROW NO-BREAK SPACE}416")
+    expect(page.get_by_role("status")).to_contain_text("Live")
+    screenshots(page, "cloud")
+
+
+def test_a_class_is_chosen_and_stands_in_the_address(open_page, small_cloud):
+    page = open_page(small_cloud.ui)
+    page.get_by_role("button", name="VGPU").click()
+    expect(page.get_by_role("heading", name="3 trees with VGPU")).to_be_visible()
+    assert page.url.endswith("#/cloud?class=VGPU")
+    page.reload()
+    expect(page.get_by_role("heading", name="3 trees with VGPU")).to_be_visible()
+
+
+def test_an_aggregate_shows_its_trees_alone(open_page, small_cloud):
+    page = open_page(small_cloud.ui)
+    page.get_by_role("link", name=numbered(AGGREGATE, 1)).click()
+    # the second host and the pool
+    expect(page.get_by_role("heading", name="2 trees of an aggregate")).to_be_visible()
+    page.get_by_role("link", name="Show all trees").click()
+    expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
+
+
+def test_who_holds_the_gpus_is_two_clicks_away(open_page, small_cloud, screenshots):
+    page = open_page(small_cloud.ui)
+    page.get_by_role("link", name="compute3").click()
+    gpu = provider(page, "compute3_pci_0000_80_00_0")
+    expect(gpu).to_contain_text("Held by 3 consumers")
+    expect(gpu).to_contain_text("3 of 4 used")
+    screenshots(page, "trees")
+
+
+def test_the_map_leads_to_its_trees(open_page, small_cloud):
+    page = open_page(small_cloud.ui)
+    area = page.locator("canvas")
+    area.hover(position={"x": 40, "y": 10})
+    expect(page.locator(".told")).to_have_text(re.compile(r"compute2\s+40 of 176 used, 22\s%"))
+    area.click(position={"x": 40, "y": 10})
+    expect(page.get_by_role("heading", name="compute2", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["compute2", "COMPUTE2_NUMA1", numbered(GPU, 4), numbered(HOST, 2), numbered(HOST, 2).upper()],
+)
+def test_trees_are_found_by_any_provider_of_theirs(open_page, small_cloud, text):
+    page = open_page(f"{small_cloud.ui}#/trees")
+    page.get_by_role("searchbox").fill(text)
+    expect(page.get_by_text("1 of 4 trees")).to_be_visible()
+    names = page.get_by_role("table", name="Trees").get_by_role("link")
+    expect(names).to_have_text(["compute2"])
+
+
+def test_a_shared_address_opens_the_same_tree(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/trees/{numbered(NUMA, 5)}")
+    chosen = page.locator("article[aria-current]")
+    expect(chosen.get_by_role("heading", level=2)).to_have_text("compute2_numa1")
+
+
+def test_an_unknown_tree_is_said_to_be_unknown(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/trees/{numbered(HOST, 99)}")
+    expect(page.get_by_text("There is no provider with this uuid any more")).to_be_visible()
+
+
+def test_shared_storage_links_trees(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/trees/{numbered(HOST, 2)}")
+    uses = page.locator(".shared").filter(has_text="This tree may also use")
+    uses.get_by_role("link", name="nfs-pool").click()
+    serves = page.locator(".shared").filter(has_text="Shared with 1 tree")
+    expect(serves.get_by_role("link", name="compute2")).to_be_visible()
+
+
+def test_a_uuid_is_copied_by_a_click(open_page, small_cloud):
+    page = open_page(
+        f"{small_cloud.ui}#/trees/{numbered(POOL, 1)}",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    page.get_by_role("button", name=numbered(POOL, 1)).click()
+    expect(page.get_by_role("button", name=f"{numbered(POOL, 1)} copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == numbered(POOL, 1)
+
+
+def test_a_consumer_says_what_it_holds_where(open_page, small_cloud, screenshots):
+    page = open_page(f"{small_cloud.ui}#/consumer")
+    page.get_by_label("Uuid of a server").fill(FIRST)
+    page.get_by_role("button", name="Show what it holds").click()
+    expect(page.get_by_role("heading", name="On 3 providers of 1 tree")).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="compute1_numa0")
+    expect(row).to_contain_text("2 VCPU, 4 GiB (4 096) MEMORY_MB")
+    expect(page.get_by_text("research")).to_be_visible()
+    screenshots(page, "consumer")
+    page.get_by_role("link", name="compute1_numa0").click()
+    expect(page.locator("article[aria-current]")).to_contain_text(FIRST)
+
+
+def test_a_project_is_copied_by_a_click(open_page, small_cloud):
+    page = open_page(
+        f"{small_cloud.ui}#/consumer/{FIRST}", permissions=["clipboard-read", "clipboard-write"]
+    )
+    page.get_by_role("button", name="research").click()
+    expect(page.get_by_role("button", name="research copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "research"
+
+
+def test_a_consumer_without_anything_is_said_to_hold_nothing(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/consumer/{numbered(SERVER, 999)}")
+    expect(page.get_by_text("This consumer holds nothing")).to_be_visible()
+
+
+@pytest.mark.parametrize("view", ["consumer", "trees"])
+def test_a_name_is_said_to_be_no_uuid(open_page, small_cloud, view):
+    page = open_page(f"{small_cloud.ui}#/{view}/compute2")
+    expect(page.get_by_text("“compute2” is no uuid.")).to_be_visible()
+
+
+def test_a_name_in_the_address_leads_to_the_search(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/trees/compute2")
+    page.get_by_role("link", name="Search for this name").click()
+    expect(page.get_by_text("1 of 4 trees")).to_be_visible()
+    expect(page.get_by_text("Choose a tree")).to_be_visible()
+
+
+def test_a_consumer_is_followed(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/consumer/{FIRST}")
+    expect(page.get_by_role("heading", name="On 3 providers of 1 tree")).to_be_visible()
+    page.get_by_role("link", name="compute1_numa0").focus()
+    body = held({numbered(NUMA, 2): {"VCPU": 7}}) | {"consumer_generation": 1}
+    changing_cloud.put(f"/allocations/{FIRST}", body)
+    expect(page.get_by_role("heading", name="On 1 provider of 1 tree")).to_be_visible()
+    assert page.evaluate("document.activeElement.textContent") == "compute1_numa0"
+    assert changing_cloud.service.delete(f"/allocations/{FIRST}").status_code == 204
+    expect(page.get_by_text("This consumer holds nothing")).to_be_visible()
+
+
+def test_why_names_what_would_help(open_page, small_cloud, screenshots):
+    page = open_page(f"{small_cloud.ui}#/why?resources=VCPU:4,VGPU:9&required=CUSTOM_NVIDIA_A40")
+    expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()
+    step = page.locator(".funnel").get_by_role("listitem").filter(has_text="9 VGPU")
+    expect(step).to_contain_text("3 → 0 left")
+    screenshots(page, "why")
+    page.get_by_role("link", name="VGPU 9 → 4").click()
+    expect(page.get_by_role("heading", name="It fits into 3 trees of 4")).to_be_visible()
+    assert "resources=VCPU:4,VGPU:4" in page.url.replace("%3A", ":").replace("%2C", ",")
+
+
+def test_why_is_asked_by_a_form(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/why")
+    page.get_by_label("Resource class", exact=True).first.fill("MEMORY_MB")
+    page.get_by_label("Amount", exact=True).first.fill("999999")
+    page.get_by_role("button", name="Add a resource class").click()
+    page.get_by_label("Resource class", exact=True).nth(1).fill("VCPU")
+    page.get_by_label("Amount", exact=True).nth(1).fill("1")
+    page.get_by_label("Why not this provider?").fill("compute1")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("heading", name="Why not compute1")).to_be_visible()
+    expect(page.get_by_text("976.6 GiB").or_(page.get_by_text("977 GiB")).first).to_be_visible()
+
+
+def test_an_amount_is_told_in_the_unit_that_people_read(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/capacity?resources=VCPU:1,MEMORY_MB:8192")
+    amounts = page.get_by_label("Amount", exact=True)
+    expect(page.locator(".size")).to_have_text(["", "8 GiB"])
+    amounts.nth(1).fill("512")
+    expect(page.locator(".size")).to_have_text(["", "512 MiB"])
+
+
+def test_a_wrong_query_says_what_is_wrong(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/why?resources=NO_SUCH_CLASS:1", refused=[400])
+    expect(page.get_by_role("alert")).to_contain_text("NO_SUCH_CLASS")
+
+
+def test_capacity_counts(open_page, small_cloud, screenshots):
+    page = open_page(f"{small_cloud.ui}#/capacity?resources=VCPU:4,MEMORY_MB:8192")
+    expect(page.locator(".figure")).to_have_text("68")
+    trees = page.get_by_role("group", name="By tree").get_by_role("row")
+    expect(trees).to_have_text(
+        [
+            "TreeRuns out ofFits",
+            *("compute1MEMORY_MB27",),
+            "compute2MEMORY_MB23",
+            "compute3MEMORY_MB18",
+        ]
+    )
+    screenshots(page, "capacity")
+
+
+def test_capacity_without_a_host(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/capacity?resources=VCPU:4,MEMORY_MB:8192")
+    page.get_by_label("As if these hosts were gone").fill("compute1")
+    page.get_by_role("button", name="Count").click()
+    expect(page.locator(".figure")).to_have_text("41")
+    page.get_by_label("As if these hosts were gone").fill("nobody")
+    page.get_by_role("button", name="Count").click()
+    expect(page.get_by_role("alert")).to_contain_text("There is no host nobody.")
+
+
+def test_no_room_leads_to_why(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/capacity?resources=VGPU:5")
+    page.get_by_role("link", name="Why?").click()
+    expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()
+
+
+def test_changes_show_by_themselves(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}")
+    gpu = provider(page, "compute1_pci_0000_81_00_0")
+    expect(gpu).to_contain_text("0 of 4 used")
+    body = held({numbered(GPU, 3): {"VGPU": 2}})
+    changing_cloud.put(f"/allocations/{numbered(SERVER, 500)}", body)
+    expect(gpu).to_contain_text("2 of 4 used")
+    page.get_by_role("link", name="Cloud").click()
+    row = page.get_by_role("row").filter(has=page.get_by_role("button", name="VGPU"))
+    expect(row).to_contain_text("8 · 33 %")
+
+
+def test_a_provider_that_moves_shows_in_its_new_tree(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 2)}")
+    expect(provider(page, "compute2_pci_0000_81_00_0")).to_be_visible()
+    moved = numbered(GPU, 5)
+    body = {"name": "moved-gpu", "parent_provider_uuid": numbered(NUMA, 2)}
+    changing_cloud.put(f"/resource_providers/{moved}", body)
+    expect(provider(page, "compute2_pci_0000_81_00_0")).to_have_count(0)
+    page.get_by_role("searchbox").fill("moved-gpu")
+    names = page.get_by_role("table", name="Trees").get_by_role("link")
+    expect(names).to_have_text(["compute1"])
+
+
+def test_a_position_that_is_gone_is_no_end(open_page, changing_cloud):
+    page = open_page(changing_cloud.ui, refused=[410])
+    expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
+    # what it asked for is answered 410 once, as after a restored database
+    gone = {"status": 410, "json": {"errors": [{"status": 410, "code": "berth.position_gone"}]}}
+    page.route("**/changes?*", lambda route: route.fulfill(**gone), times=1)
+    root = numbered(POOL, 1)
+    assert changing_cloud.service.delete(f"/resource_providers/{root}").status_code == 204
+    expect(page.get_by_text("3 trees of 15 providers.")).to_be_visible()
+    path = f"/resource_providers/{numbered(GPU, 2)}"
+    changing_cloud.put(path, {"name": "renamed", "parent_provider_uuid": numbered(NUMA, 2)})
+    page.get_by_role("link", name="Trees").click()
+    page.get_by_role("searchbox").fill("renamed")
+    expect(page.get_by_text("1 of 3 trees")).to_be_visible()
+
+
+def test_a_tree_that_is_deleted_goes(open_page, changing_cloud):
+    root = numbered(POOL, 1)
+    page = open_page(f"{changing_cloud.ui}#/trees/{root}")
+    expect(page.get_by_text("4 trees")).to_be_visible()
+    assert changing_cloud.service.delete(f"/resource_providers/{root}").status_code == 204
+    expect(page.get_by_text("3 trees")).to_be_visible()
+    expect(page.get_by_text("There is no provider with this uuid any more")).to_be_visible()
+
+
+def test_an_empty_cloud_says_what_to_do(open_page, empty_cloud, screenshots):
+    page = open_page(empty_cloud.ui)
+    expect(page.get_by_text("Placement has no resource provider yet.")).to_be_visible()
+    screenshots(page, "empty")
+
+
+def test_more_than_there_is_stands_out(open_page, changing_cloud, screenshots):
+    path = f"/resource_providers/{numbered(GPU, 6)}/inventories/VGPU"
+    generation = changing_cloud.service.get(path).json["resource_provider_generation"]
+    changing_cloud.put(path, {"total": 2, "resource_provider_generation": generation})
+    page = open_page(f"{changing_cloud.ui}#/cloud?class=VGPU")
+    said = page.get_by_text("1 tree has more in use than there is")
+    expect(said).to_be_visible()
+    # the tree has room, but one of its providers has not
+    canvas = page.locator("canvas")
+    expect(canvas).to_have_attribute("aria-label", re.compile("1 over capacity"))
+    fullest = page.get_by_role("table", name="Trees, the fullest first").get_by_role("row")
+    expect(fullest.nth(1)).to_have_text("compute3over3")
+    screenshots(page, "over")
+    page.locator(".notice").get_by_role("link", name="compute3").click()
+    expect(page.locator("li.over")).to_contain_text("3 of 2 used")
+
+
+def test_a_rehearsal_is_drawn(open_page, small_cloud, rehearsal, screenshots):
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    page.get_by_label("File of a rehearsal").set_input_files(rehearsal)
+    expect(page.get_by_text("2 consumers move, and each keeps what it holds.")).to_be_visible()
+    assert page.locator("path.move").count() == 4
+    screenshots(page, "reshape", full_page=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["no JSON", "[]", json.dumps({"nodes": [{"node": "x"}]}), json.dumps({"nodes": None})]
+)
+def test_another_file_is_refused(open_page, small_cloud, tmp_path, text):
+    file = tmp_path / "other.json"
+    file.write_text(text)
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    page.get_by_label("File of a rehearsal").set_input_files(file)
+    expect(page.get_by_role("alert")).to_contain_text("migrate_compute_inventory --dry-run --json")

@@ -1,0 +1,35 @@
+"""Where the tracker places what an instance holds (compute.md §4.10)."""
+
+import pytest
+
+from compute.consumers.held_shares import Holding, Share, Side
+from compute.provider_tree import ProviderTree
+from compute.records.instance import Flavor, Instance
+from compute.records.migration import Migration
+from compute.resource_tracker.allocations.allocation_places import placed
+
+NODE, POOL = "u-node", "u-pool"
+SMALL, LARGE = (Flavor(vcpus=1, memory_mb=64, root_gb=size) for size in (10, 30))
+
+
+@pytest.fixture
+def tree():
+    """Return a node whose disk is that of a pool."""
+    tree = ProviderTree()
+    for name, uuid in (("node", NODE), ("pool", POOL)):
+        tree.new_root(name, uuid, 1)
+        tree.update_aggregates(uuid, ["storage"])
+    tree.update_traits(POOL, ["MISC_SHARES_VIA_AGGREGATE"])
+    tree.update_inventory(POOL, {"DISK_GB": {"total": 1000}})
+    return tree
+
+
+@pytest.mark.parametrize(("old", "new"), [(SMALL, LARGE), (LARGE, SMALL)])
+def test_both_ends_of_a_resize_share_one_disk_as_large_as_the_larger_flavors(tree, old, new):
+    instance = Instance(flavor=old, old_flavor=old, new_flavor=new)
+    shares = (Share(Side.OLD, old), Share(Side.NEW, new))
+    held = Holding(instance, shares, Migration(instance.uuid, migration_type="resize"))
+
+    found = placed(held, shares, NODE, tree, {}, on_shared_storage=True)
+
+    assert found == {NODE: {"VCPU": 2, "MEMORY_MB": 128}, POOL: {"DISK_GB": 30}}

@@ -1,0 +1,57 @@
+"""Entries of the operator's files for providers that no node has (compute.md §4.8)."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from compute import config
+from compute.provider_tree import ProviderTree
+from compute.resource_tracker.reporting.reporting import Reporting
+
+
+def tree(*children):
+    made = ProviderTree()
+    made.new_root("node", "u-node")
+    for child in children:
+        made.new_child(child, "u-node")
+    return made
+
+
+@pytest.fixture
+def absent(tmp_path):
+    """Return what is absent after an update of one of some nodes found no provider `card`."""
+
+    def absent(*trees, available):
+        driver = SimpleNamespace(get_available_nodes=lambda: ["node"] * available)
+        conf = config.load(files=[], environ={}, overrides={(None, "state_path"): str(tmp_path)})
+        nodes = SimpleNamespace(all=lambda: [SimpleNamespace(tree=each) for each in trees])
+        reporting = Reporting(driver, conf, None, None, nodes, None, None, {})
+        on_absent = reporting.additions.of_node("u-node").on_absent
+        on_absent("card")
+        on_absent("card")
+        return reporting.absent_providers
+
+    return absent
+
+
+WARNING = "Provider card of the provider config files doesn't exist"
+
+
+@pytest.mark.parametrize("trees", [[None], [tree()], [tree("another"), None], [tree(), tree()]])
+def test_a_provider_that_no_node_has_is_warned_of_once(absent, caplog, trees):
+    assert absent(*trees, available=len(trees)) == {"card"}
+    assert caplog.text.count(WARNING) == 1
+
+
+@pytest.mark.parametrize(
+    ("trees", "available"),
+    [([None, None], 2), ([tree(), None, None], 3), ([tree()], 2), ([], 1)],
+)
+def test_a_node_that_was_not_reported_yet_may_have_it(absent, caplog, trees, available):
+    assert absent(*trees, available=available) == set()
+    assert WARNING not in caplog.text
+
+
+def test_another_node_may_have_it(absent, caplog):
+    assert absent(tree("card"), None, available=2) == set()
+    assert WARNING not in caplog.text

@@ -1,0 +1,76 @@
+"""Which provider has which slot, through changes."""
+
+import uuid
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.candidates.cloud import register
+from placement.candidates.cloud.register import Register
+from placement.candidates.cloud.uuid_table import UuidTable
+from tests.extent import examples
+
+#: some are not spelled as usual
+UUIDS = [str(uuid.UUID(int=n << 70)) if n % 5 else f"odd {n}" for n in range(60)]
+
+
+@pytest.fixture(autouse=True, params=[3, 1000])
+def _many(request, monkeypatch):
+    """Lay indexes out anew after few changes, or never."""
+    monkeypatch.setattr(register, "_MANY", request.param)
+
+
+def a_register(providers):
+    ids = sorted(providers)
+    table = UuidTable.of([providers[key] for key in ids])
+    return Register.of(np.array(ids, np.int64), table)
+
+
+steps = st.lists(
+    st.tuples(st.sets(st.integers(1, 59), max_size=6), st.sets(st.integers(1, 59), max_size=6))
+)
+
+
+@settings(max_examples=examples(40, 200), deadline=None)
+@given(first=st.sets(st.integers(1, 59)), steps=steps)
+def test_a_changed_register_knows_who_is_there(first, steps):
+    there = {key: UUIDS[key] for key in first}
+    found = a_register(there)
+    for added, removed in steps:
+        gone = [key for key in removed if key in there]
+        new = [(key, UUIDS[key]) for key in sorted(added) if key not in there]
+        before, knew = found, dict(there)
+        found = found.changed(new, gone)
+        there = {key: text for key, text in there.items() if key not in gone} | dict(new)
+        check(found, there)
+        check(before, knew)
+
+
+def check(found, there):
+    assert dict(found.slot_of_id) == {key: found.slot_of_id[key] for key in there}
+    assert len(found.slot_of_id) == len(there)
+    slots = found.slot_of_id.slots(np.arange(60))
+    for key, text in enumerate(UUIDS):
+        slot = found.slot_of_uuid.get(text)
+        if key in there:
+            assert found.slot_of_id[key] == slot == slots[key]
+            assert (int(found.ids[slot]), found.uuids[slot]) == (key, text)
+        else:
+            assert (slot, slots[key]) == (None, -1)
+            assert key not in found.slot_of_id
+
+
+def test_a_uuid_may_come_back_with_another_id():
+    found = a_register({1: UUIDS[1]}).changed([], [1]).changed([(7, UUIDS[1])], [])
+
+    assert found.slot_of_uuid[UUIDS[1]] == found.slot_of_id[7] == 1
+
+
+def test_an_unknown_provider_has_no_slot():
+    found = a_register({1: UUIDS[1]})
+
+    with pytest.raises(KeyError):
+        found.slot_of_uuid[UUIDS[2]]
+    assert found.slot_of_uuid.get("short") is None

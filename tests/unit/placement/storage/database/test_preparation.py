@@ -1,0 +1,80 @@
+"""Work that has to be done once before a database is used."""
+
+import threading
+
+import pytest
+
+from placement.storage.database.preparation import Preparation
+from tests.patience import PATIENCE
+
+
+@pytest.fixture
+def preparation():
+    return Preparation()
+
+
+def test_nothing_is_due_at_first(preparation):
+    assert preparation.is_due is False
+    preparation.run()
+
+
+def test_the_work_is_done_once(preparation):
+    done = []
+    preparation.put_off(lambda: done.append(1))
+    assert (preparation.is_due, done) == (True, [])
+
+    preparation.run()
+    preparation.run()
+
+    assert (preparation.is_due, done) == (False, [1])
+
+
+def test_work_that_fails_is_tried_again(preparation):
+    failures = [OSError("away")]
+
+    def work():
+        if failures:
+            raise failures.pop()
+
+    preparation.put_off(work)
+    with pytest.raises(OSError, match="away"):
+        preparation.run()
+    assert preparation.is_due is True
+
+    preparation.run()
+    assert preparation.is_due is False
+
+
+def test_the_work_may_need_what_waits_for_it(preparation):
+    done = []
+
+    def work():
+        preparation.run()
+        done.append(1)
+
+    preparation.put_off(work)
+    preparation.run()
+    assert done == [1]
+
+
+def test_other_threads_wait_until_it_is_done(preparation):
+    begun, go_on, seen = threading.Event(), threading.Event(), []
+
+    def work():
+        begun.set()
+        go_on.wait(PATIENCE)
+        seen.append("done")
+
+    def other():
+        preparation.run()
+        seen.append("after")
+
+    preparation.put_off(work)
+    threads = [threading.Thread(target=preparation.run), threading.Thread(target=other)]
+    threads[0].start()
+    assert begun.wait(PATIENCE)
+    threads[1].start()
+    go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert seen == ["done", "after"]
