@@ -35,7 +35,7 @@ def devices(groups: int, policy: str, limit: int = 1000) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class BenchmarkCase:
     """One line of the table.
 
     :param cloud: kind and size of the cloud
@@ -48,7 +48,7 @@ class Case:
     compared: bool = True
 
 
-def cases() -> list[Case]:
+def cases() -> list[BenchmarkCase]:
     """Return all cases."""
     found = []
     for size in (1_000, 10_000, 100_000):
@@ -59,19 +59,19 @@ def cases() -> list[Case]:
             ("aggregate and trait, limit=1000", f"{FILTERED}&limit=1000"),
             ("aggregate and trait, limit=10", f"{FILTERED}&limit=10"),
         ):
-            found.append(Case(f"flat {size:,}, {title}", cloud, query, compared))
+            found.append(BenchmarkCase(f"flat {size:,}, {title}", cloud, query, compared))
         if compared:
-            found.append(Case(f"flat {size:,}, no limit", cloud, FLAT))
+            found.append(BenchmarkCase(f"flat {size:,}, no limit", cloud, FLAT))
     for limit in (1000, 10):
         title = f"nested 10,000, same_subtree, limit={limit}"
-        found.append(Case(title, ("nested", 10_000), f"{NESTED}&limit={limit}"))
+        found.append(BenchmarkCase(title, ("nested", 10_000), f"{NESTED}&limit={limit}"))
     for children, groups in ((8, 8), (21, 8), (21, 21), (32, 32), (64, 64)):
         for policy in ("none", "isolate"):
             title = f"{children} children × {groups} groups, {policy}"
             cloud = ("devices", children)
-            found.append(Case(title, cloud, devices(groups, policy), False))
+            found.append(BenchmarkCase(title, cloud, devices(groups, policy), False))
             title = f"{children} children × {children + 1} groups, {policy}: none fits"
-            found.append(Case(title, cloud, devices(children + 1, policy), False))
+            found.append(BenchmarkCase(title, cloud, devices(children + 1, policy), False))
     return list({case.title: case for case in found}.values())
 
 
@@ -134,7 +134,9 @@ def p95(times: list[float]) -> float:
     return sorted(times)[min(len(times) - 1, int(len(times) * 0.95))]
 
 
-def run(work: Path, interpreter: str | None, chosen: list[Case], rounds: int) -> list[list[str]]:
+def run(
+    work: Path, interpreter: str | None, chosen: list[BenchmarkCase], rounds: int
+) -> list[list[str]]:
     """Return the table's lines."""
     lines = []
     for cloud in dict.fromkeys(case.cloud for case in chosen):
@@ -161,7 +163,7 @@ def run(work: Path, interpreter: str | None, chosen: list[Case], rounds: int) ->
     return lines
 
 
-def line(case: Case, times: dict[str, Times]) -> list[str]:
+def line(case: BenchmarkCase, times: dict[str, Times]) -> list[str]:
     """Return a line: title; our times, the floor's, the reference's; ratios of processor times."""
     ours, floor, other = times["berth"], times["floor"], times.get("reference")
     shown = [case.title, ms(ours.middle), ms(p95(ours.wall)), ms(ours.each)]

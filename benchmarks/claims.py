@@ -27,7 +27,7 @@ import sqlalchemy as sa
 from placement.storage import tables
 from placement.storage.database.engine import Connection, Database, DatabaseSettings
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.schema import readiness
 from tests.databases.mortal import mortal
 from tests.faults.running import Client, running
@@ -207,7 +207,7 @@ def _insert(connection: Connection, ids: range, roomy: range, places: int | None
             )
     connection.execute(sa.insert(tables.inventories), rows)
     # as the service's own writes do: otherwise it searches as beside another service
-    change_feed.record(connection, ids, Kind.ROW | Kind.INVENTORY)
+    change_feed.record(connection, ids, ChangeKind.ROW | ChangeKind.INVENTORY)
 
 
 def spent(pids: list[int]) -> float:

@@ -52,7 +52,7 @@ def _elsewhere(text: str) -> str:
 
 
 @dataclasses.dataclass
-class Round:
+class ContentionRound:
     """The results of two allocating clients in one period."""
 
     seconds: float
@@ -90,12 +90,16 @@ def main() -> None:
             report(kind, found, mixed.deadlocks(server.url))
 
 
-def measure(path: str | int, rounds: int, seconds: float) -> dict[tuple[str, str], list[Round]]:
+def measure(
+    path: str | int, rounds: int, seconds: float
+) -> dict[tuple[str, str], list[ContentionRound]]:
     """Return the rounds of each load, by its name and the written trees; loads take turns."""
     cases: list[tuple[str, str, Sequence[mixed.Step]]] = [("", NONE, ())]
     for name, steps in LOADS.items():
         cases += [(name, OTHER, steps), (name, SAME, steps)]
-    found: dict[tuple[str, str], list[Round]] = {(name, where): [] for name, where, _ in cases}
+    found: dict[tuple[str, str], list[ContentionRound]] = {
+        (name, where): [] for name, where, _ in cases
+    }
     numbers = itertools.count(1)
     # the first round is a warm-up
     for turn in range(rounds + 1):
@@ -113,9 +117,9 @@ def one_round(
     steps: Sequence[mixed.Step],
     seconds: float,
     numbers: Iterator[int],
-) -> Round:
+) -> ContentionRound:
     """Allocate for so many seconds, beside one writer for each step."""
-    seen = Round(seconds)
+    seen = ContentionRound(seconds)
     end = time.monotonic() + seconds
 
     def work(client: Client, step: mixed.Step, number: int) -> None:
@@ -140,7 +144,7 @@ def one_round(
     return seen
 
 
-def report(kind: str, found: dict[tuple[str, str], list[Round]], deadlocks: int) -> None:
+def report(kind: str, found: dict[tuple[str, str], list[ContentionRound]], deadlocks: int) -> None:
     """Print a line for each load: medians of the rounds, and ratios."""
     rates = {
         case: statistics.median(seen.rate for seen in rounds) for case, rounds in found.items()

@@ -91,7 +91,7 @@ def microseconds(application: Any, request: dict[str, Any], requests: int) -> fl
     return statistics.mean(sorted(times)[: requests // 2]) * 1e6
 
 
-class Cost(NamedTuple):
+class MeterCost(NamedTuple):
     """Microseconds of a request: without the meter, of the meter, and of what isn't the meter."""
 
     without: float
@@ -99,7 +99,7 @@ class Cost(NamedTuple):
     error: float
 
 
-def compare(application: Any, path: str, requests: int, rounds: int) -> Cost:
+def compare(application: Any, path: str, requests: int, rounds: int) -> MeterCost:
     """Return what the meter costs a request for a path."""
     log = request_log(application)
     meter, request = log.meter, environ(path)
@@ -112,9 +112,9 @@ def compare(application: Any, path: str, requests: int, rounds: int) -> Cost:
             times.append(microseconds(application, request, requests))
         before, counted, after = times
         first, last = (before, after) if number % 2 else (after, before)
-        found.append(Cost((before + after) / 2, counted - (before + after) / 2, first - last))
+        found.append(MeterCost((before + after) / 2, counted - (before + after) / 2, first - last))
     log.meter = meter
-    return Cost(*map(statistics.median, zip(*found, strict=True)))
+    return MeterCost(*map(statistics.median, zip(*found, strict=True)))
 
 
 def alone(meter: Meter, times: int = 200_000) -> float:

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.rest_cloud import Cloud
+from benchmarks.rest_cloud import RestCloud
 from benchmarks.servers import Server, berth
 from placement.storage.database.engine import Connection, Database, DatabaseSettings
 from tests.databases.fixtures import COPIES, KINDS
@@ -45,7 +45,7 @@ PREFIXES = "gh"
 SAMPLE, ROUNDS = 100, 7
 
 
-def fill(cloud: Cloud, server: Server, connection: str) -> None:
+def fill(cloud: RestCloud, server: Server, connection: str) -> None:
     """Store the hosts and their consumers."""
     cloud.fill(server, connection)
 
@@ -66,7 +66,7 @@ def fill(cloud: Cloud, server: Server, connection: str) -> None:
 
 
 @dataclasses.dataclass
-class Cost:
+class RequestCost:
     """What one request, or a sample of requests, costs."""
 
     seconds: float
@@ -75,20 +75,20 @@ class Cost:
     size: int = 0
 
 
-def cost(server: Server, ask: Callable[[], bytes], times: int = 1) -> Cost:
+def cost(server: Server, ask: Callable[[], bytes], times: int = 1) -> RequestCost:
     """Measure; the memory is what the worker needs more than before, at its peak."""
     before, spent, begun = server.forget_peak(), server.spent(), time.perf_counter()
     for _ in range(times):
         size = len(ask())
     seconds, cpu = time.perf_counter() - begun, server.spent() - spent
-    return Cost(seconds / times, cpu / times, server.peak() - before, size)
+    return RequestCost(seconds / times, cpu / times, server.peak() - before, size)
 
 
-def whole_cloud(server: Server, cloud: Cloud) -> Table:
+def whole_cloud(server: Server, cloud: RestCloud) -> Table:
     """Return the table of reads of all."""
     shown = Table("read of all", "requests", "seconds", "CPU s", "+ MB", "MB sent")
 
-    def add(title: str, number: int, found: Cost) -> None:
+    def add(title: str, number: int, found: RequestCost) -> None:
         shown.add_row(
             title,
             str(number),
@@ -113,7 +113,7 @@ def whole_cloud(server: Server, cloud: Cloud) -> Table:
     return shown
 
 
-def without_news(server: Server, cloud: Cloud) -> Table:
+def without_news(server: Server, cloud: RestCloud) -> Table:
     """Return the table of small reads, in turn, as medians."""
     path = f"{TREES}?uuid={cloud.provider}"
     _, _, headers = server.answer("GET", path)
@@ -126,7 +126,7 @@ def without_news(server: Server, cloud: Cloud) -> Table:
         "a tree, nothing new: 304": lambda: server.get(path, If_None_Match=tag),
         "a tree": lambda: server.get(path),
     }
-    found: dict[str, list[Cost]] = {title: [] for title in asked}
+    found: dict[str, list[RequestCost]] = {title: [] for title in asked}
     for _ in range(ROUNDS):
         for title, ask in asked.items():
             found[title].append(cost(server, ask, SAMPLE))
@@ -157,7 +157,7 @@ def main() -> None:
         connection = stack.enter_context(copies.lent())(empty=True)
         server = stack.enter_context(berth(connection, folder))
         server.get("/")
-        cloud = Cloud(arguments.hosts)
+        cloud = RestCloud(arguments.hosts)
         fill(cloud, server, connection)
         Console().print(whole_cloud(server, cloud))
         Console().print(without_news(server, cloud))

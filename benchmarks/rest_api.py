@@ -25,7 +25,7 @@ from rich.table import Table
 
 from benchmarks import servers
 from benchmarks.processor_time import DatabaseServer, NoServer
-from benchmarks.rest_cloud import Cloud
+from benchmarks.rest_cloud import RestCloud
 from benchmarks.rest_requests import (
     BY_HAND,
     HELLO,
@@ -52,7 +52,7 @@ TITLES = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Cost:
+class ProcessorCost:
     """Seconds of processor time of one request: of the worker, and of the database server."""
 
     worker: float
@@ -64,7 +64,7 @@ class Cost:
 
 
 @dataclasses.dataclass
-class Service:
+class MeasuredService:
     """A service or a floor, and the database server that only it uses."""
 
     server: Server
@@ -72,7 +72,7 @@ class Service:
     ask: Request
     repeats: int
     asked: int = 0
-    costs: list[Cost] = dataclasses.field(default_factory=list)
+    costs: list[ProcessorCost] = dataclasses.field(default_factory=list)
 
     def turn(self) -> None:
         """Send the requests of one round."""
@@ -81,10 +81,10 @@ class Service:
             self.ask(self.server, self.asked)
             self.asked += 1
         costs = (self.server.spent() - worker, self.database.spent() - database)
-        self.costs.append(Cost(*(spent / self.repeats for spent in costs)))
+        self.costs.append(ProcessorCost(*(spent / self.repeats for spent in costs)))
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> ProcessorCost:
         """The cheapest round."""
         return min(self.costs, key=lambda cost: cost.total)
 
@@ -129,7 +129,7 @@ def shown(milliseconds: float) -> str:
     return f"{milliseconds:.2f}" if milliseconds < 100 else f"{milliseconds:.0f}"
 
 
-def row(measure: Measure, found: dict[str, Service]) -> list[str]:
+def row(measure: Measure, found: dict[str, MeasuredService]) -> list[str]:
     """Return the cells of a row."""
     ours = found[BERTH].cost
     theirs, floor = (found[name].cost.total if name in found else None for name in COMPARED)
@@ -146,7 +146,7 @@ def row(measure: Measure, found: dict[str, Service]) -> list[str]:
 
 
 def rows(
-    stand: Stand, interpreter: str, cloud: Cloud, rounds: int, only: str
+    stand: Stand, interpreter: str, cloud: RestCloud, rounds: int, only: str
 ) -> Iterator[list[str]]:
     """Measure all rows; yield their cells."""
     starts = stand.starts(interpreter)
@@ -179,25 +179,25 @@ def measured(
     floors: tuple[Server, Server],
     stand: Stand,
     rounds: int,
-) -> dict[str, Service]:
+) -> dict[str, MeasuredService]:
     """Let the services take turns; return them with their costs.
 
     :param floors: the one that returns files and the one that writes
     """
     hello, writes = floors
     found = {
-        name: Service(server, stand.databases[name], measure.request, measure.repeats)
+        name: MeasuredService(server, stand.databases[name], measure.request, measure.repeats)
         for name, server in running.items()
     }
     found[REFERENCE].repeats = measure.slow or measure.repeats
     found[BERTH].ask = measure.ours or measure.request
     if measure.floor == BY_HAND:
-        floor = Service(writes, stand.databases[WRITES], measure.request, measure.repeats)
+        floor = MeasuredService(writes, stand.databases[WRITES], measure.request, measure.repeats)
         found[FLOOR] = floor
     elif measure.floor in (HELLO, SAME_BYTES):
         paths = _files(measure, running[BERTH], stand.folder)
         ask = functools.partial(_read, paths)
-        found[FLOOR] = Service(hello, NoServer(), ask, measure.repeats)
+        found[FLOOR] = MeasuredService(hello, NoServer(), ask, measure.repeats)
     for _ in range(rounds):
         for name in list(found):
             try:
@@ -264,7 +264,7 @@ def main() -> None:
         # database servers run as other users
         folder.chmod(0o755)
         stand = Stand(given.database, folder, stack)
-        for cells in rows(stand, given.reference, Cloud(given.hosts), given.rounds, given.only):
+        for cells in rows(stand, given.reference, RestCloud(given.hosts), given.rounds, given.only):
             table.add_row(*cells)
             print("\t".join(cells), flush=True)
             found.append(dict(zip(TITLES, cells, strict=True)))

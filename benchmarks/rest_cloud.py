@@ -40,7 +40,7 @@ def node(number: int) -> str:
     return name_based(f"node-{number}")
 
 
-class Cloud:
+class RestCloud:
     """Hosts with three classes; each tenth is in an aggregate, each fifth has a trait.
 
     :param instances: how many consumers the busy project has, on as many hosts

@@ -9,7 +9,7 @@ from benchmarks.rest_cloud import (
     BUSY,
     OWNER,
     TREE,
-    Cloud,
+    RestCloud,
     generation,
     host,
     name_based,
@@ -68,7 +68,7 @@ class Measure:
 class Story:
     """The requests that write, with their state for each server."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: RestCloud) -> None:
         self.cloud = cloud
         #: by server and by provider or consumer, the generation that the next request names
         self.generations: dict[tuple[str, str], int] = collections.defaultdict(int)
@@ -184,7 +184,7 @@ def _read(title: str, goal: Goal, path: str, repeats: int, slow: int | None = No
     return Measure(title, goal, get(path), repeats, slow, SAME_BYTES, [path])
 
 
-def measures(cloud: Cloud) -> list[Measure]:
+def measures(cloud: RestCloud) -> list[Measure]:
     """Return the rows of the table, with their goals."""
     story = Story(cloud)
     search = (

@@ -15,7 +15,7 @@ from benchmarks.candidates import build, table
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 
 TITLES = ["hosts", "load ms", "search, no news µs", "search, one claim ms", "audit ms"]
 #: number of repetitions of quick and slow operations; the median is shown
@@ -37,7 +37,7 @@ def line(path: Path, hosts: int) -> list[str]:
     live.current()
 
     def after_a_claim() -> float:
-        database.write(lambda connection: change_feed.record(connection, [1], Kind.USAGE))
+        database.write(lambda connection: change_feed.record(connection, [1], ChangeKind.USAGE))
         return seconds(live.current)
 
     quiet = [seconds(live.current) for _ in range(OFTEN)]

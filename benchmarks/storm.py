@@ -36,7 +36,7 @@ from rich.console import Console
 from benchmarks.storms import agents, judging, schedulers
 from benchmarks.storms.databases import KINDS, Site, Trouble, site
 from benchmarks.storms.figures import by_kind, processor_time, table
-from benchmarks.storms.recording import Asked, read
+from benchmarks.storms.recording import RecordedRequest, read
 from tests.faults.running import RunningService, running
 from tests.functional.placement.serving.programs import free_port
 
@@ -56,7 +56,7 @@ class Window:
     end: float
     hit: int | None = None
 
-    def has(self, asked: Asked) -> bool:
+    def has(self, asked: RecordedRequest) -> bool:
         """Return whether the request was under way during the window."""
         return asked.at < self.end + GRACE and asked.at + asked.took > self.begin
 
@@ -144,7 +144,7 @@ class Storm:
             CONSOLE.print(f"in {self._given.calm:.0f} s {who} used {used:.1f} s of the processors")
         self.windows.append(Window("all is well again", begun, time.time()))
 
-    def log(self) -> Iterator[Asked]:
+    def log(self) -> Iterator[RecordedRequest]:
         """Yield what the clients wrote down."""
         return read(sorted(self._folder.glob("*.log")))
 

@@ -52,7 +52,7 @@ def fill(url: str, trees: int) -> None:
         for statement in _statements(_Names(connection), trees):
             connection.execute(sa.text(statement))
         # one row, so that the feed begins as that of a service that made all this itself
-        change_feed.record(connection, [1], change_feed.Kind.ROW)
+        change_feed.record(connection, [1], change_feed.ChangeKind.ROW)
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("VACUUM ANALYZE"))
     database.close()

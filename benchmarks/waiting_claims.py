@@ -46,7 +46,7 @@ def measure(kind: str, seconds: float) -> None:
         mortal(kind) as server,
         running(server.url, workers=2, threads=WAITING + 10) as service,
     ):
-        cloud = Cloud(Client(service.path), _engine(server.url))
+        cloud = HotTreeCloud(Client(service.path), _engine(server.url))
         cloud.make()
         print(f"{kind}: claims that wait", flush=True)
         after_a_lock(cloud, seconds)
@@ -63,7 +63,7 @@ def _engine(url: str) -> sa.Engine:
 
 
 @dataclasses.dataclass
-class Cloud:
+class HotTreeCloud:
     """A hot tree, another one, and a tree without storage that a pool serves."""
 
     client: Client
@@ -131,7 +131,7 @@ POOL_QUERY = f"resources=DISK_GB:1&root_required={STAYS}"
 class Claimers:
     """Clients that claim one thing after the other, as long as it is used."""
 
-    def __init__(self, cloud: Cloud, query: str) -> None:
+    def __init__(self, cloud: HotTreeCloud, query: str) -> None:
         self._cloud, self._query = cloud, query
         self._ended = threading.Event()
         self.done: list[tuple[float, float]] = []
@@ -156,7 +156,7 @@ class Claimers:
             else:
                 self.refused += 1
 
-    def during(self, cloud: Cloud, seconds: float) -> tuple[float, float]:
+    def during(self, cloud: HotTreeCloud, seconds: float) -> tuple[float, float]:
         """Return claims a second, and transactions a claim, in the next seconds."""
         before, done = cloud.transactions(), len(self.done)
         time.sleep(seconds)
@@ -164,7 +164,7 @@ class Claimers:
         return claims / seconds, (cloud.transactions() - before) / max(claims, 1)
 
 
-def after_a_lock(cloud: Cloud, seconds: float) -> None:
+def after_a_lock(cloud: HotTreeCloud, seconds: float) -> None:
     """Print rates without a lock, and from two seconds after a lock of 0.3 seconds.
 
     Each is measured with a tree of its own: what a tree holds makes claims of it dearer.
@@ -186,7 +186,7 @@ def _shown(measured: tuple[float, float]) -> str:
     return f"{measured[0]:6.1f} claims/s with {measured[1]:4.2f} transactions each"
 
 
-def beside_those_that_wait(cloud: Cloud) -> None:
+def beside_those_that_wait(cloud: HotTreeCloud) -> None:
     """Print how long others wait while many claims wait for a locked tree."""
     with concurrent.futures.ThreadPoolExecutor(WAITING) as pool:
         with cloud.locked(HOT):
@@ -210,7 +210,7 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.monotonic() - begun
 
 
-def beside_a_writer(cloud: Cloud, seconds: float) -> None:
+def beside_a_writer(cloud: HotTreeCloud, seconds: float) -> None:
     """Print the rate of claims of a pool, alone and beside a writer of the anchor's traits."""
     with Claimers(cloud, POOL_QUERY) as claimers:
         time.sleep(1)
@@ -244,7 +244,7 @@ def beside_a_writer(cloud: Cloud, seconds: float) -> None:
     )
 
 
-def locked_for_good(cloud: Cloud) -> None:
+def locked_for_good(cloud: HotTreeCloud) -> None:
     """Print when a claim ends whose tree stays locked."""
     found: list[int] = []
     with cloud.locked(HOT):

@@ -97,7 +97,7 @@ class Lost(Exception):
     """Another writer was first."""
 
 
-class Database:
+class FloorDatabase:
     """One connection of a driver, and what never changes in its database."""
 
     def __init__(self, url: str) -> None:
@@ -185,13 +185,13 @@ def _numbers(execute: Execute, statement: str) -> dict[str, int]:
     return {name: number for name, number in execute(statement).fetchall()}
 
 
-_opened: list[Database] = []
+_opened: list[FloorDatabase] = []
 
 
-def database() -> Database:
+def database() -> FloorDatabase:
     """Return this worker's connection."""
     if not _opened:
-        _opened.append(Database(os.environ["FLOOR_CONNECTION"]))
+        _opened.append(FloorDatabase(os.environ["FLOOR_CONNECTION"]))
     return _opened[0]
 
 
@@ -207,7 +207,7 @@ def rows(count: int, columns: int) -> str:
 
 
 def claim(
-    held: Database, execute: Execute, consumer: str, allocations: Mapping[str, Any], now: Any
+    held: FloorDatabase, execute: Execute, consumer: str, allocations: Mapping[str, Any], now: Any
 ) -> None:
     """Store a consumer's allocations if there is room for them."""
     for provider, asked in allocations.items():
@@ -227,7 +227,7 @@ def claim(
 
 
 def write(
-    held: Database, execute: Execute, consumer: str, body: Mapping[str, Any], now: Any
+    held: FloorDatabase, execute: Execute, consumer: str, body: Mapping[str, Any], now: Any
 ) -> None:
     """Write one consumer's request."""
     generation = body["consumer_generation"]

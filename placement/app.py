@@ -34,17 +34,17 @@ from placement.http.metering import Metered, RequestMeter, ServerTiming
 from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
 from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
-from placement.http.request_log import RequestLog, StatementCount
+from placement.http.request_log import RequestLog, StatementCounting
 from placement.http.tracing import traced
 from placement.installation import our_version
 from placement.metrics.families import families
-from placement.metrics.layout import Layout
+from placement.metrics.layout import SeriesLayout
 from placement.metrics.tally import UNCOUNTED, Tally
-from placement.operations.database_lists import AskedLists
+from placement.operations.database_lists import DatabaseLists
 from placement.operations.project_usages import ProjectUsages
 from placement.policies.enforcement import Policy as Policy
 from placement.policies.enforcement import enforcer
-from placement.searching import Searching
+from placement.searching import LazySearch
 from placement.storage.database.engine import RACE, Database, DatabaseSettings
 from placement.storage.driver.dialects import CAUSES
 from placement.storage.feed.feed_watch import FeedWatch
@@ -111,7 +111,7 @@ class Running:
 
     application: WSGIApplication
     database: Database
-    searching: Searching
+    searching: LazySearch
     watch: FeedWatch
     pages: Mapping[str, WSGIApplication]
     counting: Counting | None = None
@@ -164,13 +164,13 @@ def preload(conf: cfg.ConfigOpts) -> "Preloaded":
         database.close()
 
 
-def metrics_layout() -> Layout:
+def metrics_layout() -> SeriesLayout:
     """Return the layout of what the workers of a service count; it is the same in all of them."""
     counted = [*api(with_metrics=True).routes, HEALTHCHECK, HEALTH, page_serving.PAGE]
     paths = map(template_of, counted)
     causes = sorted({*CAUSES, RACE})
     loads = [cause.replace(" ", "_") for cause in LOAD_CAUSES]
-    return Layout(families(paths, codes_of(Conflict), causes, loads))
+    return SeriesLayout(families(paths, codes_of(Conflict), causes, loads))
 
 
 def start(
@@ -227,8 +227,8 @@ def _started(
         counting.meter.observe(database.connections)
     others = OtherWriters(conf.berth.beside_reference)
     others_in_feed = OthersInFeed(others)
-    asked = AskedLists(database)
-    searching = Searching(
+    asked = DatabaseLists(database)
+    searching = LazySearch(
         lambda: _parts(conf, database, others, others_in_feed, asked, tally, counting, preloaded),
         asked,
     )
@@ -257,7 +257,7 @@ def _started(
     needs_token = bool(pages) and conf.berth.metrics == TOKEN
     answered = api(conf.berth.extensions, needs_token, features)
     application: WSGIApplication = Placement(answered.routes, services)
-    application = StatementCount(application, database)
+    application = StatementCounting(application, database)
     health = Health(database, searching)
     meter = None if counting is None else counting.meter
 
@@ -363,11 +363,11 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
         watch=FeedWatch(database),
         empty_searches=SilentLog(),
         usages=ProjectUsages(database, beside),
-        lists=ProviderLists(database, beside, AskedLists(database)),
+        lists=ProviderLists(database, beside, DatabaseLists(database)),
         suspects=Suspects.configured(conf, database, snapshot.current),
     )
     application: WSGIApplication = Placement(api(extensions).routes, services)
-    application = StatementCount(application, database)
+    application = StatementCounting(application, database)
     return Reading(wrapped(application, conf), database, snapshot)
 
 

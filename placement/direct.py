@@ -200,11 +200,11 @@ class _Socket(wsgi_fake_socket):
 def _pool_class(application: Callable[[], WSGIApplication]) -> type[HTTPConnectionPool]:
     """Make a class of connections: urllib3 takes a class, so each service needs its own."""
 
-    class Connection(HTTPConnection):
+    class DirectConnection(HTTPConnection):
         def connect(self) -> None:
             self.sock = _Socket(application(), self.host, self.port, MOUNT)
 
     class Pool(HTTPConnectionPool):
-        ConnectionCls = Connection
+        ConnectionCls = DirectConnection
 
     return Pool

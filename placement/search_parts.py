@@ -10,7 +10,7 @@ from placement.candidates.live.live_snapshot import LiveSnapshot, Preloaded
 from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.extensions.claims.claim_lines import ClaimLines
 from placement.extensions.discovery.handler import REFERENCE
-from placement.extensions.monitoring.cloud import Cloud
+from placement.extensions.monitoring.cloud import CloudMetrics
 from placement.extensions.monitoring.counted import Counted
 from placement.extensions.monitoring.counting import Counting
 from placement.extensions.monitoring.page import Build, page
@@ -20,7 +20,7 @@ from placement.extensions.suspects.operation import Suspects
 from placement.http.environ import WSGIApplication
 from placement.installation import our_version
 from placement.metrics.tally import Tally
-from placement.operations.database_lists import AskedLists
+from placement.operations.database_lists import DatabaseLists
 from placement.operations.provider_lists import ProviderLists
 from placement.storage.database.engine import Database
 
@@ -44,7 +44,7 @@ def made(
     database: Database,
     others: OtherWriters,
     others_in_feed: OthersInFeed,
-    asked: AskedLists,
+    asked: DatabaseLists,
     tally: Tally,
     counting: Counting | None,
     preloaded: Preloaded | None = None,
@@ -62,7 +62,7 @@ def pages_of(
     counting: Counting, database: Database, snapshot: LiveSnapshot, suspects: Suspects
 ) -> dict[str, WSGIApplication]:
     """Return the pages of metrics, by path: those of `placement.app.PAGES`."""
-    cloud = Cloud(database, snapshot.current)
+    cloud = CloudMetrics(database, snapshot.current)
     counted = Counted(counting.meter, counting.slots, counting.of_process)
     build = Build(our_version(), REFERENCE, database.engine.dialect.name)
     return {

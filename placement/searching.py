@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AskedLists(Protocol):
+class ListSource(Protocol):
     """What asks the database for lists: `placement.operations.database_lists`."""
 
     def find(self, wanted: Any, write: Callable[[Any], bytes]) -> Any:
@@ -25,7 +25,7 @@ class AskedLists(Protocol):
         """Say whether there were so many lists that loading the snapshot pays."""
 
 
-class Searching:
+class LazySearch:
     """The snapshot, claims, lists and pages of metrics of one service, made by their first use.
 
     :param make: makes them, and starts nothing. Threads that come first at the same time may all
@@ -33,7 +33,7 @@ class Searching:
     :param asked: answers the first lists
     """
 
-    def __init__(self, make: Callable[[], "SearchParts"], asked: AskedLists) -> None:
+    def __init__(self, make: Callable[[], "SearchParts"], asked: ListSource) -> None:
         self._make = make
         self._asked = asked
         self._made: dict[str, SearchParts] = {}

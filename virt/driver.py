@@ -17,8 +17,8 @@ from compute.provider_tree.inventory_record import completed
 from compute.service.driver_callbacks import VirtAPI
 from compute.service.drivers import (
     NAMESPACE,
-    Driver,
     DriverLoadError,
+    ServiceDriver,
     available_drivers,
     driver_class,
     load_driver,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "NAMESPACE",
     "ComputeDriver",
-    "Driver",
     "DriverLoadError",
+    "ServiceDriver",
     "VirtAPI",
     "available_drivers",
     "driver_class",

@@ -16,7 +16,7 @@ from compute.provider_tree.names import child_name, child_suffix
 from virt.inventory import Inventory, record
 from virt.ownership import is_foreign
 from virt.pci_device import DeviceSpec, PciDevice, offered
-from virt.reshape.numa import Provider
+from virt.reshape.numa import CellProvider
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
@@ -113,10 +113,10 @@ class CardProviders:
             elif name in having:
                 self.gone.append(name)
 
-    def wanted(self, parents: Mapping[str, str]) -> dict[str, Provider]:
+    def wanted(self, parents: Mapping[str, str]) -> dict[str, CellProvider]:
         """Return card → the provider it should have, given the name of the one above it."""
         return {
-            one.name: Provider(
+            one.name: CellProvider(
                 self._name(one.name, parents[one.name]),
                 parents[one.name],
                 one.inventory,

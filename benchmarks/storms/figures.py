@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from benchmarks.storms.recording import Asked
+from benchmarks.storms.recording import RecordedRequest
 
 
 def percentile(times: Sequence[float], part: float) -> float:
@@ -15,7 +15,7 @@ def percentile(times: Sequence[float], part: float) -> float:
     return times[min(len(times) - 1, int(len(times) * part))]
 
 
-def table(title: str, groups: dict[str, list[Asked]]) -> Table:
+def table(title: str, groups: dict[str, list[RecordedRequest]]) -> Table:
     """Return a table with a line for each group of answers."""
     shown = Table(title, "requests", "p50 ms", "p99 ms", "longest ms", "answers")
     for name, group in groups.items():
@@ -30,9 +30,9 @@ def table(title: str, groups: dict[str, list[Asked]]) -> Table:
     return shown
 
 
-def by_kind(log: Iterable[Asked]) -> dict[str, list[Asked]]:
+def by_kind(log: Iterable[RecordedRequest]) -> dict[str, list[RecordedRequest]]:
     """Return the answers by kind of request; kinds that are most frequent come first."""
-    found: dict[str, list[Asked]] = collections.defaultdict(list)
+    found: dict[str, list[RecordedRequest]] = collections.defaultdict(list)
     for asked in log:
         found[asked.kind].append(asked)
     return dict(sorted(found.items(), key=lambda item: -len(item[1])))

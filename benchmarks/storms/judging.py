@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from benchmarks.storms.recording import ALLOCATIONS, Asked
+from benchmarks.storms.recording import ALLOCATIONS, RecordedRequest
 from placement.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.databases.questions import ask
 from tests.faults.running import Answer, Client
@@ -29,7 +29,7 @@ Tree = tuple[str, Mapping[str, Any], bool]
 CONSUMER_CONFLICT = "consumer generation conflict"
 
 
-def _written(asked: Asked) -> Written:
+def _written(asked: RecordedRequest) -> Written:
     """Return what a write of allocations wants."""
     consumer = asked.path.removeprefix(ALLOCATIONS).removeprefix("/")
     if asked.method == "DELETE":
@@ -51,12 +51,12 @@ def _after(held: Held, written: Written) -> Held:
     return frozenset(kept.union(*written.values()))
 
 
-def is_unknown(asked: Asked) -> bool:
+def is_unknown(asked: RecordedRequest) -> bool:
     """Return whether a write may or may not have happened."""
     return asked.status is None or (asked.status == 503 and OutcomeUnknown.text in asked.text)
 
 
-def is_promised(asked: Asked) -> bool:
+def is_promised(asked: RecordedRequest) -> bool:
     """Return whether an answer is none of a server's errors, or a 503 that promises.rst names."""
     if asked.status is None or asked.status < 500:
         return True
@@ -78,7 +78,7 @@ class Case:
         #: whether a write that nobody answered may still happen
         self._late = False
 
-    def follow(self, asked: Asked) -> None:
+    def follow(self, asked: RecordedRequest) -> None:
         """Take a request and its answer into account; they come in order."""
         if asked.method == "GET":
             self._read(asked)
@@ -95,7 +95,7 @@ class Case:
         else:
             self._refused(asked, written)
 
-    def _read(self, asked: Asked) -> None:
+    def _read(self, asked: RecordedRequest) -> None:
         if asked.status != 200:
             return
         consumer = asked.path.removeprefix(f"{ALLOCATIONS}/")
@@ -103,7 +103,7 @@ class Case:
         if shown not in {_of(held, consumer) for held in self.possible}:
             self._note(asked, f"shows {sorted(shown)}")
 
-    def _refused(self, asked: Asked, written: Written) -> None:
+    def _refused(self, asked: RecordedRequest, written: Written) -> None:
         """Judge a refusal: where one thing is known for sure, it must not contradict that."""
         if len(self.possible) > 1 or self._late:
             return
@@ -113,7 +113,7 @@ class Case:
         if asked.status == 404 and all(_of(held, consumer) for consumer in written):
             self._note(asked, "was answered 404")
 
-    def _note(self, asked: Asked, what: str) -> None:
+    def _note(self, asked: RecordedRequest, what: str) -> None:
         may = " or ".join(str(sorted(held)) for held in self.possible)
         self.wrong.append(f"{asked.method} {asked.path} at {asked.at:.1f} {what}; may be: {may}")
 
@@ -122,7 +122,7 @@ def _of(held: Held, consumer: str) -> Held:
     return frozenset(row for row in held if row[0] == consumer)
 
 
-def cases_of(log: Iterable[Asked]) -> dict[str, Case]:
+def cases_of(log: Iterable[RecordedRequest]) -> dict[str, Case]:
     """Return what each instance may hold, by its uuid."""
     cases: dict[str, Case] = {}
     for asked in log:

@@ -20,7 +20,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 ALLOCATIONS = "/allocations"
 
 
-class Asked(NamedTuple):
+class RecordedRequest(NamedTuple):
     """One request and its answer.
 
     :param at: when it was sent, in seconds of the Unix time
@@ -59,7 +59,7 @@ class Log:
         self._file = path.open("a", encoding="utf-8")
         self._lock = threading.Lock()
 
-    def add(self, asked: Asked) -> None:
+    def add(self, asked: RecordedRequest) -> None:
         """Write a line."""
         line = json.dumps(asked)
         with self._lock:
@@ -70,12 +70,12 @@ class Log:
         self._file.close()
 
 
-def read(paths: Sequence[Path]) -> Iterator[Asked]:
+def read(paths: Sequence[Path]) -> Iterator[RecordedRequest]:
     """Yield what the files have, each file in its order."""
     for path in paths:
         with path.open(encoding="utf-8") as lines:
             for line in lines:
-                yield Asked(*json.loads(line))
+                yield RecordedRequest(*json.loads(line))
 
 
 class RecordingAdapter(Adapter):
@@ -124,7 +124,9 @@ class RecordingAdapter(Adapter):
             if url.startswith(ALLOCATIONS):
                 body = kwargs.get("json")
             self.last_status = status
-            self._log.add(Asked(at, took, self.case, service, method, url, body, status, text))
+            self._log.add(
+                RecordedRequest(at, took, self.case, service, method, url, body, status, text)
+            )
             if status is None or status == 503:
                 self._choose(service + 1)
         return response

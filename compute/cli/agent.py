@@ -15,8 +15,8 @@ from oslo_config import cfg
 
 from compute import config, exceptions
 from compute.cli.common_options import config_arguments
-from compute.cli.console import SAID, LogUnusable, say, set_up_logging
-from compute.cli.installation import UnusableInstallation, check_installation
+from compute.cli.console import SAID, LogFileUnusable, say, set_up_logging
+from compute.cli.installation import UnusableEnvironment, check_installation
 from compute.cli.report_lines import told
 from compute.metrics.agent import AgentMetrics
 from compute.records.cell_database import sqlite
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         conf = _load_configuration(arguments)
         try:
             set_up_logging(conf, PROGRAM, brief=arguments.once)
-        except LogUnusable as error:
+        except LogFileUnusable as error:
             raise Failure(BAD_CONFIGURATION, error) from error
         try:
             _run(conf, once=arguments.once)
@@ -101,7 +101,7 @@ def _wants_json(conf: cfg.ConfigOpts | None) -> bool:
 def _check_installation() -> None:
     try:
         check_installation(PROGRAM)
-    except UnusableInstallation as error:
+    except UnusableEnvironment as error:
         raise Failure(FAILED, error) from error
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from compute.cli.console import LogUnusable, set_up_logging
+from compute.cli.console import LogFileUnusable, set_up_logging
 from compute.cli.help_text import fitted
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ class Command(Protocol):
     __doc__: str | None
 
 
-class InvalidInput(Exception):
+class UnusableInput(Exception):
     """An option or the configuration can't be used; the text says why. Exit code 127."""
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Ends with 127 on bad usage: the 2 that is argparse's has another meaning here."""
 
     def error(self, message: str) -> NoReturn:
@@ -59,12 +59,12 @@ EXIT_CODES = """\
 """
 
 
-def parser(command: str, description: str, exit_codes: str, of_several: str = "") -> Parser:
+def parser(command: str, description: str, exit_codes: str, of_several: str = "") -> CommandParser:
     """Return the parser of one command. Its help ends with the exit codes.
 
     :param of_several: says which exit code counts when several apply
     """
-    return Parser(
+    return CommandParser(
         prog=f"{PROGRAM} placement {command}",
         description=fitted(inspect.cleandoc(description)),
         epilog=fitted(exit_codes + EXIT_CODES + of_several),
@@ -90,13 +90,13 @@ def load_configuration(
         conf = config.load(config_arguments, overrides=overrides)
     except UnicodeDecodeError as error:
         # The exception doesn't name the file.
-        raise InvalidInput(f"{' '.join(config_arguments)}: {error}") from error
+        raise UnusableInput(f"{' '.join(config_arguments)}: {error}") from error
     except (cfg.Error, ValueError, OSError) as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
     try:
         set_up_logging(conf, PROGRAM, brief=True)
-    except LogUnusable as error:
-        raise InvalidInput(error) from error
+    except LogFileUnusable as error:
+        raise UnusableInput(error) from error
     if not conf.debug:
         _keep_to_files(logging.getLogger())
     return conf

@@ -31,7 +31,7 @@ class WithoutTraceback(logging.Formatter):
 SAID = {"said": True}
 
 
-class LogUnusable(Exception):
+class LogFileUnusable(Exception):
     """Messages can't be logged as the options say: a log file can't be written, for example."""
 
 
@@ -63,7 +63,7 @@ def set_up_logging(conf: "cfg.ConfigOpts", program: str, brief: bool) -> None:
         oslo_log.setup(conf, program)
     # whatever the handlers raise that the options choose
     except Exception as error:
-        raise LogUnusable(f"Messages can't be logged as [DEFAULT] says: {error}") from error
+        raise LogFileUnusable(f"Messages can't be logged as [DEFAULT] says: {error}") from error
     # The hook of oslo.log would print the traceback of the exception that ends the process.
     sys.excepthook = sys.__excepthook__
     if conf.debug:

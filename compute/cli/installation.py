@@ -3,7 +3,7 @@
 import os
 
 
-class UnusableInstallation(Exception):
+class UnusableEnvironment(Exception):
     """The command must not run in this environment; the message says why, and what to do."""
 
 
@@ -16,7 +16,7 @@ def check_installation(program: str, other: str | None = None) -> None:
     try:
         from placement import installation
     except ImportError as error:
-        raise UnusableInstallation(
+        raise UnusableEnvironment(
             "the package placement that this Python imports isn't Berth's. OpenStack Placement is "
             "installed, too, and stands before Berth. Install Berth in an environment of its own."
         ) from error
@@ -25,7 +25,7 @@ def check_installation(program: str, other: str | None = None) -> None:
         if other is not None:
             installation.refuse_replaced_script(program, other)
     except installation.SharedEnvironment as error:
-        raise UnusableInstallation(str(error)) from error
+        raise UnusableEnvironment(str(error)) from error
 
 
 def keep_metrics_apart() -> None:

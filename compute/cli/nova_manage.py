@@ -19,13 +19,13 @@ from compute.cli.command_line import (
     UNCAUGHT,
     UNREAD,
     Command,
-    InvalidInput,
-    Parser,
+    CommandParser,
+    UnusableInput,
 )
 from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import in_any_encoding, say
 from compute.cli.help_text import fitted
-from compute.cli.installation import UnusableInstallation, check_installation, keep_metrics_apart
+from compute.cli.installation import UnusableEnvironment, check_installation, keep_metrics_apart
 from compute.exceptions import InvalidConfiguration
 from compute.service.signals import termination_interrupts
 
@@ -67,7 +67,7 @@ def main(
     arguments = _parser(categories).parse_args(argv)
     try:
         check_installation(PROGRAM, other="nova")
-    except UnusableInstallation as error:
+    except UnusableEnvironment as error:
         say(PROGRAM, error)
         return INVALID
     if arguments.category is None:
@@ -103,7 +103,7 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
             exit_code = command(arguments.arguments, config_arguments(arguments))
             sys.stdout.flush()
             return exit_code
-    except (InvalidInput, InvalidConfiguration) as error:
+    except (UnusableInput, InvalidConfiguration) as error:
         say(PROGRAM, error)
         return INVALID
     except KeyboardInterrupt:
@@ -119,7 +119,7 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
 
 
 def _parser(categories: Categories) -> argparse.ArgumentParser:
-    parser = Parser(
+    parser = CommandParser(
         prog=PROGRAM,
         description="Commands for operators. Without a command, a category lists its own.",
         allow_abbrev=False,

@@ -43,7 +43,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Holding:
+class InstanceHolding:
     """All shares of one node that one instance holds, and the migration that they are held for."""
 
     instance: Instance
@@ -65,7 +65,7 @@ class Holding:
             _new_flavor(self.instance, self.migration),
         ]
 
-    def without(self, side: Side, ended: Migration | None = None) -> "Holding":
+    def without(self, side: Side, ended: Migration | None = None) -> "InstanceHolding":
         """Return what is left when one side of a move is given up.
 
         :param ended: the move
@@ -77,9 +77,9 @@ class Holding:
         if side is Side.OLD or (ended is not None and _source(ended) != _destination(ended)):
             gone.add(Side.OWN)
         kept = tuple(replace(s, side=Side.OWN) for s in self.shares if s.side not in gone)
-        return Holding(self.instance, kept, ended)
+        return InstanceHolding(self.instance, kept, ended)
 
-    def with_devices_of(self, instance: Instance) -> "Holding":
+    def with_devices_of(self, instance: Instance) -> "InstanceHolding":
         """Return the same with the PCI devices that the instance's record has now.
 
         The sides of a move are those of the instance's migration context, if it has one.
@@ -92,14 +92,16 @@ class Holding:
         return replace(self, instance=instance, shares=shares)
 
 
-def holding(instance: Instance, migration: Migration | None, host: str, nodename: str) -> Holding:
+def holding(
+    instance: Instance, migration: Migration | None, host: str, nodename: str
+) -> InstanceHolding:
     """Return what the instance holds of a host's node.
 
     :param migration: the one that `relevant` chose, or None
     """
     here = (host, nodename)
     if instance.deleted or instance.vm_state == instances.DELETED:
-        return Holding(instance, (), migration)
+        return InstanceHolding(instance, (), migration)
     if migration is not None and is_under_way(instance, migration):
         held = claimed(instance, migration, host, nodename)
         if held.shares or (instance.host, instance.node) != here:
@@ -107,23 +109,23 @@ def holding(instance: Instance, migration: Migration | None, host: str, nodename
         # The migration is between other nodes, or doesn't say yet: the instance's record decides.
     if migration is not None and is_reverting(instance, migration):
         old = _share(Side.OLD, _old_flavor(instance, migration), instance)
-        return Holding(instance, (old,) if _source(migration) == here else (), migration)
-    return Holding(instance, _staying(instance, migration, here), migration)
+        return InstanceHolding(instance, (old,) if _source(migration) == here else (), migration)
+    return InstanceHolding(instance, _staying(instance, migration, here), migration)
 
 
-def claimed(instance: Instance, migration: Migration, host: str, nodename: str) -> Holding:
+def claimed(instance: Instance, migration: Migration, host: str, nodename: str) -> InstanceHolding:
     """Return what the instance holds of the node while the migration is under way."""
     shares = []
     if _source(migration) == (host, nodename):
         shares.append(_old(instance, migration))
     if _destination(migration) == (host, nodename):
         shares.append(_new(instance, migration))
-    return Holding(instance, tuple(shares), migration)
+    return InstanceHolding(instance, tuple(shares), migration)
 
 
-def built(instance: Instance) -> Holding:
+def built(instance: Instance) -> InstanceHolding:
     """Return what an instance holds of the node that it is built on."""
-    return Holding(instance, (_share(Side.OWN, instance.flavor, instance),))
+    return InstanceHolding(instance, (_share(Side.OWN, instance.flavor, instance),))
 
 
 def relevant(instance: Instance, migrations: Iterable[Migration]) -> Migration | None:
@@ -171,7 +173,7 @@ def is_stale(instance: Instance, migration: Migration) -> bool:
 
 
 def device_holders(
-    holdings: Mapping[str, Holding],
+    holdings: Mapping[str, InstanceHolding],
     migrations: Iterable[Migration],
     present: Collection[str],
 ) -> dict[str, set[str]]:

@@ -12,7 +12,7 @@ PCI_DEVICE = "PCI_DEVICE"
 
 
 @dataclass(frozen=True)
-class Usage:
+class InstanceUsage:
     """What an instance takes of its node's record. Memory in MiB, disk in GiB."""
 
     vcpus: int
@@ -20,9 +20,9 @@ class Usage:
     disk_gb: int
 
 
-def usage_of(flavor: Flavor, booted_from_volume: bool) -> Usage:
+def usage_of(flavor: Flavor, booted_from_volume: bool) -> InstanceUsage:
     """Return what an instance of the flavor takes; a root disk on a volume takes no disk."""
-    return Usage(flavor.vcpus, flavor.memory_mb, disk_gb(flavor, booted_from_volume))
+    return InstanceUsage(flavor.vcpus, flavor.memory_mb, disk_gb(flavor, booted_from_volume))
 
 
 def disk_gb(flavor: Flavor, booted_from_volume: bool) -> int:

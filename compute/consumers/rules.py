@@ -28,7 +28,7 @@ OUR_TYPES = frozenset({INSTANCE_TYPE, MIGRATION_TYPE, "unknown", None})
 OF_A_HOME = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 
-class Kind(enum.StrEnum):
+class ConsumerKind(enum.StrEnum):
     """How a consumer is related to a provider, as far as this host knows."""
 
     #: its instance lives there, or its migration begins or ends there
@@ -49,20 +49,20 @@ class Kind(enum.StrEnum):
 
 
 #: consumers that rightly hold what they hold
-SETTLED = frozenset({Kind.HERE, Kind.ON_ITS_WAY})
+SETTLED = frozenset({ConsumerKind.HERE, ConsumerKind.ON_ITS_WAY})
 #: consumers that are proven leftovers of this host
-LEFTOVER = frozenset({Kind.GONE, Kind.ELSEWHERE, Kind.UNRECORDED})
+LEFTOVER = frozenset({ConsumerKind.GONE, ConsumerKind.ELSEWHERE, ConsumerKind.UNRECORDED})
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ConsumerVerdict:
     """How a consumer is related to a provider, and the reason, as half a sentence."""
 
-    kind: Kind
+    kind: ConsumerKind
     reason: str
 
 
-class Place(Protocol):
+class JudgedProvider(Protocol):
     """A provider. Its attributes are read only where they matter, so they may be lazy."""
 
     @property
@@ -112,10 +112,12 @@ class Evidence:
     moved_is_placed: bool = True
 
 
-def judge(place: Place, evidence: Evidence) -> Verdict:
+def judge(place: JudgedProvider, evidence: Evidence) -> ConsumerVerdict:
     """Say how the consumer is related to the provider."""
     if evidence.consumer_type not in OUR_TYPES:
-        return Verdict(Kind.OTHER_TYPE, f"its consumer type is {evidence.consumer_type}")
+        return ConsumerVerdict(
+            ConsumerKind.OTHER_TYPE, f"its consumer type is {evidence.consumer_type}"
+        )
     if evidence.instance is not None:
         return _of_instance(place, evidence, evidence.instance)
     if evidence.migration is not None:
@@ -124,7 +126,7 @@ def judge(place: Place, evidence: Evidence) -> Verdict:
 
 
 def is_alone_here(
-    allocations: Mapping[str, Mapping[str, Any]], place_of: Callable[[str], Place | None]
+    allocations: Mapping[str, Mapping[str, Any]], place_of: Callable[[str], JudgedProvider | None]
 ) -> bool:
     """Say whether it is certain that a consumer lives on no other host.
 
@@ -165,28 +167,29 @@ def is_moving(instance: Instance) -> bool:
     )
 
 
-def _of_instance(place: Place, evidence: Evidence, instance: Instance) -> Verdict:
+def _of_instance(place: JudgedProvider, evidence: Evidence, instance: Instance) -> ConsumerVerdict:
     if instance.deleted and not instance.hidden:
-        gone = Verdict(Kind.GONE, "the instance is deleted")
+        gone = ConsumerVerdict(ConsumerKind.GONE, "the instance is deleted")
         return _if_proven(place, evidence, gone, {instance.host})
     if is_on_its_way(instance):
-        return Verdict(Kind.ON_ITS_WAY, "the instance is about to get a host")
+        return ConsumerVerdict(ConsumerKind.ON_ITS_WAY, "the instance is about to get a host")
     if instance.host is None:
-        nowhere = Verdict(Kind.ELSEWHERE, "the instance is on no host")
+        nowhere = ConsumerVerdict(ConsumerKind.ELSEWHERE, "the instance is on no host")
         return _if_proven(place, evidence, nowhere)
     if _is_at(place, instance.host, instance.node):
-        return Verdict(Kind.HERE, "the instance is here")
+        return ConsumerVerdict(ConsumerKind.HERE, "the instance is here")
     if _moves_here(place, evidence, instance):
-        return Verdict(Kind.ON_ITS_WAY, "the instance is being moved")
+        return ConsumerVerdict(ConsumerKind.ON_ITS_WAY, "the instance is being moved")
     if place.shares:
-        return Verdict(Kind.HERE, "the instance may hold its share wherever it is")
-    elsewhere = Verdict(
-        Kind.ELSEWHERE, f"the instance is on {instance.host} ({instance.node or 'no node yet'})"
+        return ConsumerVerdict(ConsumerKind.HERE, "the instance may hold its share wherever it is")
+    elsewhere = ConsumerVerdict(
+        ConsumerKind.ELSEWHERE,
+        f"the instance is on {instance.host} ({instance.node or 'no node yet'})",
     )
     return _if_proven(place, evidence, elsewhere)
 
 
-def _moves_here(place: Place, evidence: Evidence, instance: Instance) -> bool:
+def _moves_here(place: JudgedProvider, evidence: Evidence, instance: Instance) -> bool:
     """Say whether the instance may hold something here for a move. Only moves under way count.
 
     If no record says between which places it moves, its state alone decides.
@@ -199,30 +202,35 @@ def _moves_here(place: Place, evidence: Evidence, instance: Instance) -> bool:
     return any(_touches(place, migration) for migration in under_way)
 
 
-def _of_migration(place: Place, evidence: Evidence, migration: Migration) -> Verdict:
+def _of_migration(
+    place: JudgedProvider, evidence: Evidence, migration: Migration
+) -> ConsumerVerdict:
     moved, ends = evidence.moved, {migration.source_compute, migration.dest_compute}
     if moved is not None and moved.deleted and not moved.hidden:
         # Nobody ends the migration of an instance that was deleted while it moved.
-        alone = Verdict(Kind.GONE, "the migration's instance is deleted")
+        alone = ConsumerVerdict(ConsumerKind.GONE, "the migration's instance is deleted")
         return _if_proven(place, evidence, alone, ends)
     if migration.status in ENDED or (migration.status == ERROR and moved is not None):
         if _is_unsettled(migration, moved):
-            return Verdict(
-                Kind.ON_ITS_WAY, f"the migration is {migration.status}, and its instance isn't back"
+            return ConsumerVerdict(
+                ConsumerKind.ON_ITS_WAY,
+                f"the migration is {migration.status}, and its instance isn't back",
             )
         if not migration.is_completed and not evidence.moved_is_placed:
-            return Verdict(
-                Kind.ON_ITS_WAY,
+            return ConsumerVerdict(
+                ConsumerKind.ON_ITS_WAY,
                 f"the migration is {migration.status}, and its instance holds nothing else",
             )
-        over = Verdict(Kind.GONE, f"the migration is {migration.status}")
+        over = ConsumerVerdict(ConsumerKind.GONE, f"the migration is {migration.status}")
         return _if_proven(place, evidence, over, ends)
     if _touches(place, migration):
-        return Verdict(Kind.ON_ITS_WAY, f"the migration is {migration.status}")
+        return ConsumerVerdict(ConsumerKind.ON_ITS_WAY, f"the migration is {migration.status}")
     if place.shares:
-        return Verdict(Kind.HERE, "the migration may hold its share wherever it begins")
-    elsewhere = Verdict(
-        Kind.ELSEWHERE,
+        return ConsumerVerdict(
+            ConsumerKind.HERE, "the migration may hold its share wherever it begins"
+        )
+    elsewhere = ConsumerVerdict(
+        ConsumerKind.ELSEWHERE,
         f"the migration is from {migration.source_node} to {migration.dest_node}",
     )
     return _if_proven(place, evidence, elsewhere)
@@ -238,27 +246,31 @@ def _is_unsettled(migration: Migration, moved: Instance | None) -> bool:
     )
 
 
-def _unrecorded(place: Place, evidence: Evidence) -> Verdict:
+def _unrecorded(place: JudgedProvider, evidence: Evidence) -> ConsumerVerdict:
     if place.node is None and not place.shares:
-        return Verdict(
-            Kind.NOT_OURS, "neither the consumer nor the provider's node is in the records"
+        return ConsumerVerdict(
+            ConsumerKind.NOT_OURS, "neither the consumer nor the provider's node is in the records"
         )
     reason = "no instance or migration of this uuid is in the records"
     if not evidence.records_know_instances:
-        return Verdict(Kind.NOT_OURS, f"{reason}, which know no instance at all")
+        return ConsumerVerdict(ConsumerKind.NOT_OURS, f"{reason}, which know no instance at all")
     if place.shares:
-        return Verdict(Kind.NOT_OURS, f"{reason}, but other hosts may hold of a sharing provider")
+        return ConsumerVerdict(
+            ConsumerKind.NOT_OURS, f"{reason}, but other hosts may hold of a sharing provider"
+        )
     if not evidence.driver_manages_instances:
-        return Verdict(Kind.NOT_OURS, f"{reason}, but the node's driver manages no instances")
-    return Verdict(Kind.UNRECORDED, reason)
+        return ConsumerVerdict(
+            ConsumerKind.NOT_OURS, f"{reason}, but the node's driver manages no instances"
+        )
+    return ConsumerVerdict(ConsumerKind.UNRECORDED, reason)
 
 
 def _if_proven(
-    place: Place,
+    place: JudgedProvider,
     evidence: Evidence,
-    verdict: Verdict,
+    verdict: ConsumerVerdict,
     hosts: Collection[str | None] = (),
-) -> Verdict:
+) -> ConsumerVerdict:
     """Return the verdict if this host's records prove it, else that it isn't this host's to judge.
 
     Allocations of a sharing provider are proven leftovers if the consumer's host – one of `hosts` –
@@ -268,20 +280,21 @@ def _if_proven(
     if place.shares:
         if evidence.host in hosts and evidence.alone_here:
             return verdict
-        return Verdict(
-            Kind.NOT_OURS, f"{verdict.reason}, but other hosts may hold of a sharing provider"
+        return ConsumerVerdict(
+            ConsumerKind.NOT_OURS,
+            f"{verdict.reason}, but other hosts may hold of a sharing provider",
         )
     if place.node is None:
-        return Verdict(Kind.NOT_OURS, verdict.reason)
+        return ConsumerVerdict(ConsumerKind.NOT_OURS, verdict.reason)
     return verdict
 
 
-def _touches(place: Place, migration: Migration) -> bool:
+def _touches(place: JudgedProvider, migration: Migration) -> bool:
     return _is_at(place, migration.source_compute, migration.source_node) or _is_at(
         place, migration.dest_compute, migration.dest_node
     )
 
 
-def _is_at(place: Place, host: str | None, nodename: str | None) -> bool:
+def _is_at(place: JudgedProvider, host: str | None, nodename: str | None) -> bool:
     node = place.node
     return node is not None and (node.host, node.hypervisor_hostname) == (host, nodename)

@@ -39,7 +39,7 @@ def free_port() -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class Service:
+class PlacementProgram:
     """A running `placement-api`."""
 
     url: str
@@ -51,7 +51,7 @@ class Service:
 
 
 @contextlib.contextmanager
-def placement_service(folder: pathlib.Path) -> Iterator[Service]:
+def placement_service(folder: pathlib.Path) -> Iterator[PlacementProgram]:
     """Run `placement-api` without any configuration while the body runs. Raises DemoFailed."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -63,7 +63,7 @@ def placement_service(folder: pathlib.Path) -> Iterator[Service]:
         )
         try:
             _wait_until_it_answers(url, process, log_file)
-            yield Service(url, log_file)
+            yield PlacementProgram(url, log_file)
         finally:
             process.terminate()
             process.wait(timeout=PATIENCE)

@@ -46,7 +46,7 @@ class PlacementAPI:
 
 
 @dataclasses.dataclass
-class ProviderDetails:
+class DrawnProvider:
     """A provider with all that belongs to it."""
 
     uuid: str
@@ -63,7 +63,7 @@ class ProviderDetails:
 class Picture:
     """A provider tree, parents before children."""
 
-    providers: list[ProviderDetails]
+    providers: list[DrawnProvider]
 
     @classmethod
     def take(cls, api: PlacementAPI, root: str) -> "Picture":
@@ -108,10 +108,10 @@ class Picture:
             console.print(drawn[root])
 
 
-def _provider(api: PlacementAPI, given: dict[str, Any]) -> ProviderDetails:
+def _provider(api: PlacementAPI, given: dict[str, Any]) -> DrawnProvider:
     path = f"/resource_providers/{given['uuid']}"
     allocations = api.get(f"{path}/allocations")["allocations"]
-    return ProviderDetails(
+    return DrawnProvider(
         uuid=given["uuid"],
         name=given["name"],
         parent=given["parent_provider_uuid"],
@@ -123,8 +123,8 @@ def _provider(api: PlacementAPI, given: dict[str, Any]) -> ProviderDetails:
     )
 
 
-def _parents_first(providers: list[ProviderDetails]) -> list[ProviderDetails]:
-    ordered: list[ProviderDetails] = []
+def _parents_first(providers: list[DrawnProvider]) -> list[DrawnProvider]:
+    ordered: list[DrawnProvider] = []
     waiting = sorted(providers, key=lambda provider: provider.name)
     while waiting:
         placed = {provider.uuid for provider in ordered} | {None}
@@ -136,7 +136,7 @@ def _parents_first(providers: list[ProviderDetails]) -> list[ProviderDetails]:
     return ordered
 
 
-def _draw_contents(branch: Tree, provider: ProviderDetails, names: dict[str, str]) -> None:
+def _draw_contents(branch: Tree, provider: DrawnProvider, names: dict[str, str]) -> None:
     for name, record in provider.inventories.items():
         used = provider.usages.get(name, 0)
         branch.add(

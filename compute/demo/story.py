@@ -14,7 +14,7 @@ from rich.console import Console
 from compute.demo.programs import (
     DemoFailed,
     Machine,
-    Service,
+    PlacementProgram,
     draw_reshape,
     machine,
     placement_service,
@@ -27,7 +27,7 @@ MOVING = ("VCPU", "MEMORY_MB")
 STAYING = ("DISK_GB",)
 
 
-class Host:
+class DemoHost:
     """A compute host of the demonstration: a machine, and an agent with a state of its own."""
 
     def __init__(self, name: str, folder: pathlib.Path, url: str, machine: Machine) -> None:
@@ -74,7 +74,9 @@ class Host:
         return config_file
 
 
-def tell(console: Console, service: Service, host: Host, drawing: pathlib.Path) -> None:
+def tell(
+    console: Console, service: PlacementProgram, host: DemoHost, drawing: pathlib.Path
+) -> None:
     """Show the story of one host: flat, two instances, NUMA on, restart. Raises DemoFailed."""
     api = PlacementAPI(service.url)
     console.rule(f"[bold]{host.name}")
@@ -188,20 +190,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _stay(console: Console, service: Service) -> None:
+def _stay(console: Console, service: PlacementProgram) -> None:
     """Leave the service running until it is interrupted."""
     console.print(f"The page of this cloud: {service.url}/berth/v1/ui/ (Ctrl+C ends it)")
     with contextlib.suppress(KeyboardInterrupt):
         threading.Event().wait()
 
 
-def _tell_all(console: Console, service: Service, folder: pathlib.Path) -> pathlib.Path:
+def _tell_all(console: Console, service: PlacementProgram, folder: pathlib.Path) -> pathlib.Path:
     """Tell the story of one machine or two; return the file that draws the last reshape."""
     # not in the folder, which may end with the demonstration
     handle, name = tempfile.mkstemp(prefix="berth-reshape-", suffix=".html")
     os.close(handle)
     drawing = pathlib.Path(name)
-    own = Host("this-machine", folder, service.url, machine())
+    own = DemoHost("this-machine", folder, service.url, machine())
     tell(console, service, own, drawing)
     if len(own.machine.memory_mb) > 1:
         return drawing
@@ -209,6 +211,6 @@ def _tell_all(console: Console, service: Service, folder: pathlib.Path) -> pathl
         "This machine has one NUMA node. The same again on a sample of another machine's sysfs: "
         "two sockets.\n"
     )
-    sockets = Host("two-sockets", folder, service.url, machine("two-socket"))
+    sockets = DemoHost("two-sockets", folder, service.url, machine("two-socket"))
     tell(console, service, sockets, drawing)
     return drawing

@@ -79,15 +79,15 @@ class Device:
         return known if self.guest is None or self.guest in known else [*known, self.guest]
 
 
-class Conflict(Exception):
+class DeviceConflict(Exception):
     """A device changed each time between the look and the write; the text says which."""
 
 
-class Changed(Exception):
+class DeviceChanged(Exception):
     """A device can't be reserved as it was; the text says why."""
 
 
-class Devices:
+class OneTimeDevices:
     """Reads devices for one use.
 
     All methods raise ResourceProviderRetrievalFailed, ResourceProviderAllocationRetrievalFailed
@@ -141,7 +141,7 @@ class Release:
         self,
         client: SchedulerReportClient,
         context: RequestContext,
-        devices: Devices,
+        devices: OneTimeDevices,
         journal: Journal,
     ) -> None:
         self._client = client
@@ -166,7 +166,7 @@ class Release:
             freed = dict.fromkeys(device.reserved, 0)
             if _write(self._client, self._context, device.provider, freed):
                 return device, True
-        raise Conflict(f"Device {uuid}: other writers were quicker {ATTEMPTS} times.")
+        raise DeviceConflict(f"Device {uuid}: other writers were quicker {ATTEMPTS} times.")
 
     def _note(self, device: Device) -> None:
         provider = device.provider
@@ -178,7 +178,7 @@ class Release:
 def reserve_again(
     client: SchedulerReportClient,
     context: RequestContext,
-    devices: Devices,
+    devices: OneTimeDevices,
     entry: Mapping[str, Any],
     dry_run: bool = False,
 ) -> tuple[Device, bool] | None:
@@ -194,7 +194,7 @@ def reserve_again(
             return None
         known = device.provider.inventories
         if lost := sorted(entry["reserved"].keys() - known.keys()):
-            raise Changed(
+            raise DeviceChanged(
                 f"Device {device.provider.name} ({uuid}) has no {', '.join(lost)} any more."
             )
         wanted = {
@@ -204,7 +204,7 @@ def reserve_again(
         }
         if not wanted or dry_run or _write(client, context, device.provider, wanted):
             return device, bool(wanted)
-    raise Conflict(f"Device {uuid}: other writers were quicker {ATTEMPTS} times.")
+    raise DeviceConflict(f"Device {uuid}: other writers were quicker {ATTEMPTS} times.")
 
 
 def _write(

@@ -39,7 +39,7 @@ class BadQuestion(Exception):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedResources:
     """What is asked for.
 
     :param query: of GET /allocation_candidates
@@ -51,7 +51,7 @@ class Wanted:
     left_out: tuple[str, ...] = ()
 
 
-def of_flavor(cell: CellDatabase, name: str) -> Wanted:
+def of_flavor(cell: CellDatabase, name: str) -> WantedResources:
     """Return what a flavor asks for, as the newest instance that has it recorded it.
 
     Raise UnknownName.
@@ -67,12 +67,12 @@ def of_flavor(cell: CellDatabase, name: str) -> Wanted:
     return _wanted(name, known[name])
 
 
-def of_all_flavors(cell: CellDatabase) -> list[Wanted]:
+def of_all_flavors(cell: CellDatabase) -> list[WantedResources]:
     """Return what each flavor of the records asks for, by name."""
     return [_wanted(name, flavor) for name, flavor in sorted(_flavors(cell).items())]
 
 
-def of_instance(cell: CellDatabase, uuid: str) -> Wanted:
+def of_instance(cell: CellDatabase, uuid: str) -> WantedResources:
     """Return what an instance asks for when it moves. Raise UnknownName."""
     instance = cell.instances.by_uuid(uuid)
     if instance is None:
@@ -88,9 +88,9 @@ def _flavors(cell: CellDatabase) -> dict[str, Flavor]:
     return {one.flavor.name: one.flavor for one in instances if one.flavor.name}
 
 
-def _wanted(name: str, flavor: Flavor, booted_from_volume: bool = False) -> Wanted:
+def _wanted(name: str, flavor: Flavor, booted_from_volume: bool = False) -> WantedResources:
     found = flavor_request(flavor, booted_from_volume)
-    return Wanted(name, found.request.to_querystring(), found.left_out)
+    return WantedResources(name, found.request.to_querystring(), found.left_out)
 
 
 class Questions:
@@ -114,7 +114,11 @@ class Questions:
         return self._answer(lambda: self._transport.get(path, version=VERSION))
 
     def capacity(
-        self, wanted: Sequence[Wanted], by: Sequence[str], without: Sequence[str], limit: int
+        self,
+        wanted: Sequence[WantedResources],
+        by: Sequence[str],
+        without: Sequence[str],
+        limit: int,
     ) -> dict[str, Any]:
         """Return how many more of each fit, by name.
 

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from compute.osc.candidate_query import add_options, query_of
 from compute.osc.columns import listing, safe, text
-from compute.osc.service import Service
+from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 
 
@@ -31,7 +31,7 @@ class ExplainCandidates(ShowOne):
         asked = urlencode({name: value for name, value in more.items() if value is not None})
         query = "&".join(part for part in (query_of(parsed_args), asked) if part)
         path = f"/allocation_candidates/explain?{query}"
-        found = Service(self.app.client_manager).get(path)
+        found = PlacementService(self.app.client_manager).get(path)
         self.fits = found["verdict"] == "some"
         shown = {
             "message": text(found["message"]),

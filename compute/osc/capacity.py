@@ -7,9 +7,9 @@ from osc_lib import exceptions
 
 from compute.maintenance.flavor_request import FlavorRequest, flavor_request
 from compute.osc.candidate_query import add_options, asks, query_of
-from compute.osc.columns import Told, counts, listing, safe, text
+from compute.osc.columns import LinesColumn, counts, listing, safe, text
 from compute.osc.exit_codes import refuse
-from compute.osc.service import Service
+from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 from compute.records.instance import Flavor
 
@@ -56,7 +56,7 @@ class ShowCapacity(ShowOne):
             query, left_out = translated.request.to_querystring(), translated.left_out
         else:
             query = query_of(parsed_args)
-        service = Service(self.app.client_manager)
+        service = PlacementService(self.app.client_manager)
         body: dict[str, Any] = {
             "requests": {"": {"query": query}},
             "by": parsed_args.by,
@@ -71,7 +71,7 @@ class ShowCapacity(ShowOne):
         shown["stranded"] = counts(found["stranded"])
         if "by_aggregate" in found:
             lines = [f"{uuid} {_fits(one)}" for uuid, one in found["by_aggregate"].items()]
-            shown["by_aggregate"] = Told(found["by_aggregate"], lines)
+            shown["by_aggregate"] = LinesColumn(found["by_aggregate"], lines)
         if "by_root" in found:
             shown["by_root"] = listing(
                 found["by_root"],
@@ -103,7 +103,7 @@ class Evacuate(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and values."""
-        service = Service(self.app.client_manager)
+        service = PlacementService(self.app.client_manager)
         roots = list(dict.fromkeys(map(service.root_of, parsed_args.providers)))
         found = service.post("/capacity/evacuate", {"without": roots})
         self.fits = found["fits"]
@@ -112,7 +112,7 @@ class Evacuate(ShowOne):
             "exact": found["exact"],
             "consumers": counts(found["consumers"]),
             "unfit": listing(found["unfit"], lambda one: f"{one['consumer']}: {one['message']}"),
-            "moves": Told(
+            "moves": LinesColumn(
                 found["moves"],
                 [f"{consumer} to {move['root']}" for consumer, move in found["moves"].items()],
             ),

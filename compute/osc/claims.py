@@ -7,13 +7,13 @@ from uuid import uuid4
 from osc_lib.command import command
 
 from compute.osc.candidate_query import add_options, query_of
-from compute.osc.columns import Told, counts, listing, safe
+from compute.osc.columns import LinesColumn, counts, listing, safe
 from compute.osc.exit_codes import CODES, NOTHING_FITS
-from compute.osc.service import NoCandidate, Service
+from compute.osc.service import NoCandidateFound, PlacementService
 from placement.reports.lines import wrapped
 
 
-class Claim(command.Lister):
+class ClaimAllocation(command.Lister):
     """Find an allocation candidate for a consumer and allocate it, in one step.
 
     Sending it again for a consumer that holds what is asked for shows what it holds.
@@ -60,14 +60,14 @@ class Claim(command.Lister):
         """Print what was allocated and return the exit code."""
         try:
             shown: int = super().run(parsed_args)
-        except NoCandidate as nothing:
+        except NoCandidateFound as nothing:
             print("\n".join(wrapped(str(nothing))), file=self.app.stderr)
             return NOTHING_FITS
         return shown
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and rows."""
-        service = Service(self.app.client_manager)
+        service = PlacementService(self.app.client_manager)
         owner = {
             "project_id": parsed_args.project_id,
             "user_id": parsed_args.user_id,
@@ -92,7 +92,7 @@ class Claim(command.Lister):
             plain = [safe(row, parsed_args.formatter) for row in rows]
             return ("consumer", "resource provider", "resources", "groups"), plain
         # 80 columns have no room for two uuids beside each other
-        narrow = [(Told(row[0], [row[0], f"  {row[1]}"]), *row[2:]) for row in rows]
+        narrow = [(LinesColumn(row[0], [row[0], f"  {row[1]}"]), *row[2:]) for row in rows]
         return ("consumer and resource provider", "resources", "groups"), narrow
 
 

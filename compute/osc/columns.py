@@ -13,7 +13,7 @@ _WIDTH = 58
 _PLAIN = frozenset({"csv", "shell", "value"})
 
 
-class Told(FormattableColumn):
+class LinesColumn(FormattableColumn):
     """A value with the lines that people see.
 
     :param value: what programs get
@@ -32,7 +32,7 @@ class Told(FormattableColumn):
         )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Told) and self.value == other.value
+        return isinstance(other, LinesColumn) and self.value == other.value
 
     def __lt__(self, other: Any) -> bool:
         return str(self.value) < str(other.machine_readable())
@@ -45,20 +45,20 @@ def safe(row: Sequence[Any], formatter: str) -> list[Any]:
     """Return values whose control characters are escapes where the form has none of its own."""
     if formatter not in _PLAIN:
         return list(row)
-    values = [one.value if isinstance(one, Told) else one for one in row]
+    values = [one.value if isinstance(one, LinesColumn) else one for one in row]
     return [escaped(value) if isinstance(value, str) else value for value in values]
 
 
-def text(value: str) -> Told:
+def text(value: str) -> LinesColumn:
     """Return a text."""
-    return Told(value, [value])
+    return LinesColumn(value, [value])
 
 
-def counts(value: dict[str, int]) -> Told:
+def counts(value: dict[str, int]) -> LinesColumn:
     """Return numbers by name, one a line."""
-    return Told(value, [f"{name} {count}" for name, count in value.items()])
+    return LinesColumn(value, [f"{name} {count}" for name, count in value.items()])
 
 
-def listing(values: list[Any], line: Callable[[Any], str]) -> Told:
+def listing(values: list[Any], line: Callable[[Any], str]) -> LinesColumn:
     """Return values, one a line."""
-    return Told(values, [line(value) for value in values])
+    return LinesColumn(values, [line(value) for value in values])

@@ -18,11 +18,11 @@ _OF_EVERY_ERROR = ("otherwise incorrect. ", "trying to complete your request. ")
 _NO_CANDIDATE = "berth.no_candidate"
 
 
-class NoCandidate(Exception):
+class NoCandidateFound(Exception):
     """A claim finds nothing; the text is placement's explanation."""
 
 
-class Service:
+class PlacementService:
     """One placement service, as the options of `openstack` name it.
 
     Each method raises CommandError with one sentence if the service can't answer, and what
@@ -104,7 +104,7 @@ class Service:
             )
         code, detail = error or ("", f"{response.status_code} {response.reason}")
         if code == _NO_CANDIDATE:
-            raise NoCandidate(detail)
+            raise NoCandidateFound(detail)
         if response.status_code == 400:
             refuse(detail)
         raise exceptions.CommandError(f"{detail} (HTTP {response.status_code})")

@@ -6,7 +6,7 @@ from typing import Any
 from osc_lib.command import command
 
 from compute.osc.columns import safe, text
-from compute.osc.service import Service
+from compute.osc.service import PlacementService
 from placement.extensions.suspects.rules import KINDS
 
 _TITLES = ("kind", "provider", "uuid", "consumer", "resource_class", "first_seen", "detail")
@@ -34,7 +34,7 @@ class ListSuspects(command.Lister):
         parameters = {name: value for name, value in given.items() if value is not None}
         form = parsed_args.formatter
         titles = _OF_TABLE if form == "table" and not parsed_args.columns else _TITLES
-        rows = (_row(one) for one in Service(self.app.client_manager).suspects(parameters))
+        rows = (_row(one) for one in PlacementService(self.app.client_manager).suspects(parameters))
         return titles, [safe([row[title] for title in titles], form) for row in rows]
 
 

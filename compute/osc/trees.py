@@ -7,8 +7,8 @@ from typing import Any
 from osc_lib.command import command
 
 from compute.osc.candidate_query import amount_of, any_of
-from compute.osc.columns import Told, listing, safe, text
-from compute.osc.service import Service
+from compute.osc.columns import LinesColumn, listing, safe, text
+from compute.osc.service import PlacementService
 from compute.provider_tree.inventory_record import capacity
 
 
@@ -28,10 +28,11 @@ class ShowTree(command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and rows."""
-        service = Service(self.app.client_manager)
+        service = PlacementService(self.app.client_manager)
         tree = service.tree_of(parsed_args.provider, "inventories,usages,traits,aggregates")
         rows = [
-            _Row(provider, before, below) for provider, before, below in _drawn(tree["providers"])
+            _ProviderRow(provider, before, below)
+            for provider, before, below in _drawn(tree["providers"])
         ]
         titles = ["provider", "uuid", "resources"]
         if parsed_args.formatter == "table" and not parsed_args.columns:
@@ -78,7 +79,7 @@ class ListTrees(command.Lister):
         }
         parameters = {name: value for name, value in given.items() if value}
         parameters["fields"] = "inventories,usages"
-        trees = Service(self.app.client_manager).trees(parameters)
+        trees = PlacementService(self.app.client_manager).trees(parameters)
         rows = [
             (text(tree["providers"][0]["name"]), tree["root"], len(tree["providers"]), _sum(tree))
             for tree in trees
@@ -87,7 +88,7 @@ class ListTrees(command.Lister):
         return ("root", "uuid", "providers", "resources"), [safe(row, form) for row in rows]
 
 
-class _Row:
+class _ProviderRow:
     """What is shown of a provider.
 
     :param before: what is drawn before its name
@@ -103,7 +104,7 @@ class _Row:
             for key, record in records.items()
         }
         self.values = {
-            "provider": Told(provider["name"], self._lines),
+            "provider": LinesColumn(provider["name"], self._lines),
             "uuid": provider["uuid"],
             "resources": _resources(resources),
             "generation": provider["generation"],
@@ -111,7 +112,7 @@ class _Row:
             "aggregates": listing(provider["aggregates"], str),
         }
 
-    def with_uuid(self) -> "_Row":
+    def with_uuid(self) -> "_ProviderRow":
         """Show the uuid below the name."""
         self._lines.append(self._below + self.values["uuid"])
         return self
@@ -135,7 +136,7 @@ def _drawn(providers: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], st
             waiting.append((child, below + ends[0], below + ends[1]))
 
 
-def _sum(tree: dict[str, Any]) -> Told:
+def _sum(tree: dict[str, Any]) -> LinesColumn:
     found: dict[str, dict[str, int]] = {}
     for provider in tree["providers"]:
         for name, record in provider["inventories"].items():
@@ -145,6 +146,6 @@ def _sum(tree: dict[str, Any]) -> Told:
     return _resources(found)
 
 
-def _resources(found: dict[str, dict[str, int]]) -> Told:
+def _resources(found: dict[str, dict[str, int]]) -> LinesColumn:
     lines = [f"{name} {one['used']}/{one['capacity']}" for name, one in found.items()]
-    return Told(found, lines)
+    return LinesColumn(found, lines)

@@ -15,11 +15,11 @@ from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.inventory_record import Inventory
 from compute.report.consumers.allocations import ConsumerAllocations, ProviderAllocInfo
-from compute.report.consumers.candidates import AllocationCandidates, Candidates, Query
+from compute.report.consumers.candidates import AllocationCandidates, CandidateQuery, Candidates
 from compute.report.consumers.instance_allocations import GivenAmounts, InstanceAllocations
 from compute.report.consumers.resource_request import ResourceRequest
 from compute.report.consumers.usages import Usages
-from compute.report.deletion import ComputeNode, NodeDeletion
+from compute.report.deletion import NodeDeletion, NodeRecord
 from compute.report.trees.associations import Associations
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.host_aggregates import HostAggregates
@@ -226,7 +226,7 @@ class SchedulerReportClient:
     def delete_resource_provider(
         self,
         context: Any,
-        compute_node: ComputeNode,
+        compute_node: NodeRecord,
         cascade: bool = False,
         instances: Iterable[str] | None = None,
         evacuated: Iterable[str] = (),
@@ -383,7 +383,7 @@ class SchedulerReportClient:
     # The whole cloud
 
     def get_allocation_candidates(
-        self, context: Any, resources: ResourceRequest | Query
+        self, context: Any, resources: ResourceRequest | CandidateQuery
     ) -> Candidates | None:
         """Return (allocation requests, provider summaries, version) for a request."""
         return self.candidates.find(context, resources)

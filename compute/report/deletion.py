@@ -16,7 +16,7 @@ from compute.report.trees.trees import Trees
 LOG = logging.getLogger(__name__)
 
 
-class ComputeNode(Protocol):
+class NodeRecord(Protocol):
     """What is read of a compute node record."""
 
     uuid: str
@@ -41,7 +41,7 @@ class NodeDeletion:
     def delete(
         self,
         context: Any,
-        compute_node: ComputeNode,
+        compute_node: NodeRecord,
         cascade: bool,
         instances: Iterable[str] | None,
         evacuated: Iterable[str],

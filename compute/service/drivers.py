@@ -31,7 +31,7 @@ class DriverLoadError(Exception):
 
 
 @runtime_checkable
-class Driver(Protocol):
+class ServiceDriver(Protocol):
     """What the compute service calls of a driver. `virt.driver.ComputeDriver` says what each means.
 
     A class of drivers passes `isinstance` as its instances do, for all of this stands in the class.
@@ -83,7 +83,7 @@ class Driver(Protocol):
         """Accept guests, or no more guests."""
 
 
-def driver_class(name: str | None) -> type[Driver]:
+def driver_class(name: str | None) -> type[ServiceDriver]:
     """Find the driver called `name`, as load_driver does, without making one.
 
     Raises DriverLoadError.
@@ -100,7 +100,7 @@ def driver_class(name: str | None) -> type[Driver]:
 
 
 def _is_class_of_drivers(found: Any) -> bool:
-    return isinstance(found, type) and isinstance(found, Driver)
+    return isinstance(found, type) and isinstance(found, ServiceDriver)
 
 
 def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> Any:

@@ -18,10 +18,10 @@ from placement.candidates.cloud.columns import Numbers, Slots
 from placement.candidates.cloud.prepared_texts import SEPARATOR
 from placement.candidates.cloud.summaries import Summaries
 from placement.candidates.cloud.uuid_table import LENGTH
-from placement.candidates.search import Found
-from placement.candidates.tree_problem import Shape
-from placement.candidates.trees.candidate_batch import Batch
-from placement.candidates.trees.tree_problems import Family
+from placement.candidates.search import FoundCandidates
+from placement.candidates.tree_problem import RequestShape
+from placement.candidates.trees.candidate_batch import CandidateBatch
+from placement.candidates.trees.tree_problems import ProblemFamily
 from placement.microversions import Version
 
 ALLOCATIONS_BY_PROVIDER: Version = (1, 12)
@@ -37,7 +37,7 @@ _FEW = 24
 _LARGE = 16_384
 
 
-def body(found: Found, version: Version) -> list[bytes]:
+def body(found: FoundCandidates, version: Version) -> list[bytes]:
     """Return the whole answer as the version shows it, in pieces."""
     count = len(found)
     if not count or found.shape is None:
@@ -79,7 +79,7 @@ def _separated(texts: list[bytes]) -> list[bytes]:
     return pieces[:-1]
 
 
-def _classes(found: Found) -> frozenset[str]:
+def _classes(found: FoundCandidates) -> frozenset[str]:
     return frozenset(name for group in found.request.groups for name in group.resources)
 
 
@@ -102,7 +102,7 @@ class Template:
 class _Candidates:
     """Writes the candidates of one answer."""
 
-    def __init__(self, found: Found, shape: Shape, version: Version) -> None:
+    def __init__(self, found: FoundCandidates, shape: RequestShape, version: Version) -> None:
         self._found = found
         self._register = found.snapshot.register
         self._writer = SolutionWriter(shape, found.snapshot.names.classes, version)
@@ -141,7 +141,7 @@ class _Candidates:
         chosen[forest.root[self.used()]] = True
         return np.flatnonzero(chosen).astype(np.int32)
 
-    def _single(self, batch: Batch) -> bytes:
+    def _single(self, batch: CandidateBatch) -> bytes:
         root = int(batch.family.roots[0])
         known = self._bound.get(root)
         if known is None:
@@ -153,7 +153,7 @@ class _Candidates:
         self._lent.update([slots[local] for local in self._writer.used(solution)])
         return writer.write(solution).encode()
 
-    def _several(self, batch: Batch) -> list[bytes]:
+    def _several(self, batch: CandidateBatch) -> list[bytes]:
         family = batch.family
         key = (family.solutions, batch.solution)
         template = self._templates.get(key)
@@ -165,7 +165,7 @@ class _Candidates:
             return self._one_by_one(template, family)
         return self._as_table(template, family)
 
-    def _one_by_one(self, template: Template, family: Family) -> list[bytes]:
+    def _one_by_one(self, template: Template, family: ProblemFamily) -> list[bytes]:
         form = "%s".join(piece.replace("%", "%%") for piece in template.pieces)
         uuids, fillers = self._register.uuids, template.fillers
         return [
@@ -173,17 +173,17 @@ class _Candidates:
             for slots in family.members.tolist()
         ]
 
-    def _as_table(self, template: Template, family: Family) -> list[bytes]:
+    def _as_table(self, template: Template, family: ProblemFamily) -> list[bytes]:
         table = byte_table(template, family.members, self._register.uuids.rows)
         if self._one_each:
             return [line.tobytes() for line in table[:, : -len(SEPARATOR)]]
         return [table.reshape(-1)[: -len(SEPARATOR)].tobytes()]
 
-    def _template(self, batch: Batch) -> Template:
+    def _template(self, batch: CandidateBatch) -> Template:
         return template_of(batch, self._writer, self._register.uuids)
 
 
-def template_of(batch: Batch, writer: "SolutionWriter", uuids: Sequence[str]) -> Template:
+def template_of(batch: CandidateBatch, writer: "SolutionWriter", uuids: Sequence[str]) -> Template:
     """Return the candidates of a batch as one text with holes.
 
     :param uuids: by slot
@@ -225,7 +225,7 @@ def byte_table(template: Template, members: Slots, uuids: Numbers) -> Numbers:
 class SolutionWriter:
     """How the version at hand writes candidates of a shape."""
 
-    def __init__(self, shape: Shape, classes: Mapping[int, str], version: Version) -> None:
+    def __init__(self, shape: RequestShape, classes: Mapping[int, str], version: Version) -> None:
         self._demands = [
             [(classes[key], amount) for key, amount in variable.demand]
             for variable in shape.variables

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from placement.candidates.budget import Budget
 from placement.candidates.tree_problem import Solution
-from placement.candidates.trees.candidate_batch import Batch
+from placement.candidates.trees.candidate_batch import CandidateBatch
 from placement.candidates.trees.counting import Allowance, TooManyToCount
 from placement.candidates.trees.rejection_sampling import BlindDraws
-from placement.candidates.trees.tree_problems import Family
+from placement.candidates.trees.tree_problems import ProblemFamily
 
 #: how many states are counted before candidates are sampled without; per family, and at least
 _STATES_EACH, _STATES = 100, 3_000
@@ -32,7 +32,7 @@ class Reservoir:
 
     def __init__(
         self,
-        batches: Iterable[Batch],
+        batches: Iterable[CandidateBatch],
         limit: int,
         source: random.Random,
         budget: Budget,
@@ -42,7 +42,7 @@ class Reservoir:
         self._limit, self._source = limit, source
         self._budget, self._size = budget, size
         self._seen = 0
-        self._kept: list[tuple[Batch, int]] = []
+        self._kept: list[tuple[CandidateBatch, int]] = []
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -60,9 +60,9 @@ class Reservoir:
                 if at < self._limit:
                     self._kept[at] = (batch, number)
 
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[CandidateBatch]:
         """Return what is kept."""
-        numbers: dict[int, tuple[Batch, list[int]]] = {}
+        numbers: dict[int, tuple[CandidateBatch, list[int]]] = {}
         for batch, number in self._kept:
             numbers.setdefault(id(batch), (batch, []))[1].append(number)
         return [batch.chosen(sorted(chosen)) for batch, chosen in numbers.values()]
@@ -81,14 +81,14 @@ class Draw:
 
     def __init__(
         self,
-        families: Iterable[Family],
+        families: Iterable[ProblemFamily],
         limit: int,
         source: random.Random,
         budget: Budget,
         size: int,
     ) -> None:
         self._stream, self._limit, self._source = families, limit, source
-        self._families: list[Family] = []
+        self._families: list[ProblemFamily] = []
         self._budget, self._size = budget, size
         #: what was drawn blindly or listed, to tell what is new
         self._drawn: set[tuple[int, int, Solution]] = set()
@@ -113,12 +113,12 @@ class Draw:
         if len(self) < self._limit:
             self._list()
 
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[CandidateBatch]:
         """Return what is drawn, as new batches."""
         batches = []
         for (which, solution), trees in self._trees.items():
             family = self._families[which]
-            batches.append(Batch(family.chosen(trees), solution))
+            batches.append(CandidateBatch(family.chosen(trees), solution))
         return batches
 
     def _weights(self) -> "list[int | BlindDraws]":

@@ -13,17 +13,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
 from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.cloud.tree_subset import Part
+from placement.candidates.cloud.tree_subset import TreeSubset
 from placement.candidates.ended_search import refusal, what_ended
 from placement.candidates.masks.filter import FilteredGroup, GroupFilter, root_filter
 from placement.candidates.masks.step_listener import Account
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.sampling import Draw, Reservoir
 from placement.candidates.subset_choice import parts
-from placement.candidates.tree_problem import Shape
-from placement.candidates.trees.candidate_batch import Batch
+from placement.candidates.tree_problem import RequestShape
+from placement.candidates.trees.candidate_batch import CandidateBatch
 from placement.candidates.trees.counting import Allowance, TooManyToCount
-from placement.candidates.trees.tree_problems import Family, PartTooSmall, Trees
+from placement.candidates.trees.tree_problems import AnchorTrees, PartTooSmall, ProblemFamily
 from placement.errors import BadRequest
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ _COUNTED = 2_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Found:
+class FoundCandidates:
     """The candidates of a request.
 
     :param shape: None if nothing was found before trees were looked at
@@ -47,8 +47,8 @@ class Found:
 
     snapshot: Snapshot
     request: CandidateRequest
-    shape: Shape | None = None
-    batches: Sequence[Batch] = ()
+    shape: RequestShape | None = None
+    batches: Sequence[CandidateBatch] = ()
     shuffle: random.Random | None = None
     finished: bool = True
 
@@ -65,7 +65,7 @@ def search(
     budget: Budget,
     generation: Generation | None = None,
     account: Account = _NO_ACCOUNT,
-) -> Found:
+) -> FoundCandidates:
     """Find the candidates in `snapshot` for `request` (allocation-candidates.md 2, 4).
 
     If the budget is used up, the search returns what it found by then, provided that the request
@@ -96,13 +96,13 @@ def _searched(
     account: Account,
     most: int | None,
     budget: Budget,
-) -> Found:
+) -> FoundCandidates:
     """Find the candidates in a cloud, or in a part of it. Raise what `search` does."""
     prepared = prepare(snapshot, request, budget, account, most)
     if prepared is None:
-        return Found(snapshot, request)
+        return FoundCandidates(snapshot, request)
     trees, simple, others = prepared
-    if isinstance(snapshot, Part) and snapshot.lacks_singles and len(simple) < (most or 0):
+    if isinstance(snapshot, TreeSubset) and snapshot.lacks_singles and len(simple) < (most or 0):
         raise PartTooSmall
     stream = _Stream(trees, simple, others, budget)
     return _limited(snapshot, request, generation, trees.shape, stream, most, budget)
@@ -122,7 +122,7 @@ def prepare(
     budget: Budget,
     account: Account = _NO_ACCOUNT,
     most: int | None = None,
-) -> tuple[Trees, Slots, Slots] | None:
+) -> tuple[AnchorTrees, Slots, Slots] | None:
     """Do the cheap half of a search: find the roots that can serve every group by itself.
 
     Return the trees, the roots that are candidates by themselves, and the roots whose trees need a
@@ -141,7 +141,7 @@ def prepare(
         return None
     for group in groups:
         roots = roots & group.roots
-    trees = Trees(snapshot, request, groups, budget)
+    trees = AnchorTrees(snapshot, request, groups, budget)
     return (trees, *trees.split(roots, most))
 
 
@@ -186,7 +186,7 @@ def _has_option(
     if group.decided:
         return True
     alone = dataclasses.replace(request, same_subtree=(), isolate=False, nested=True)
-    trees = Trees(snapshot, alone, [group], budget)
+    trees = AnchorTrees(snapshot, alone, [group], budget)
     families = trees.families(*trees.split(group.roots))
     return any(family.solutions.at(0) is not None for family in families)
 
@@ -194,20 +194,20 @@ def _has_option(
 class _Stream:
     """The candidates of a request's trees, without repetitions."""
 
-    def __init__(self, trees: Trees, simple: Slots, others: Slots, budget: Budget) -> None:
+    def __init__(self, trees: AnchorTrees, simple: Slots, others: Slots, budget: Budget) -> None:
         self._trees = trees
         self._budget = budget
         self._simple, self._others = simple, others
         self._seen: set[tuple[int, ...]] = set()
 
-    def interleaved(self) -> Iterator[Batch]:
+    def interleaved(self) -> Iterator[CandidateBatch]:
         """Yield one candidate of each tree, then a second of each, and so on."""
-        more: list[Family] = []
+        more: list[ProblemFamily] = []
         for family in self.families():
             solution = family.solutions.at(0)
             if solution is not None:
                 more.append(family)
-                yield from self._new(Batch(family, solution))
+                yield from self._new(CandidateBatch(family, solution))
         for number in itertools.count(1):
             found = [(family, family.solutions.at(number)) for family in more]
             more = [family for family, solution in found if solution is not None]
@@ -215,9 +215,9 @@ class _Stream:
                 return
             for family, solution in found:
                 if solution is not None:
-                    yield from self._new(Batch(family, solution))
+                    yield from self._new(CandidateBatch(family, solution))
 
-    def one_by_one(self) -> Iterator[Batch]:
+    def one_by_one(self) -> Iterator[CandidateBatch]:
         """Yield all candidates of a tree, then those of the next."""
         for family in self.families():
             alike = range(len(family))
@@ -230,18 +230,18 @@ class _Stream:
                     solution = tree.solutions.at(number)
                     if solution is None:
                         break
-                    yield from self._new(Batch(tree, solution))
+                    yield from self._new(CandidateBatch(tree, solution))
 
     @property
     def repeats(self) -> bool:
         """Say whether several trees may have the same candidate."""
         return bool(self._trees.lenders)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[ProblemFamily]:
         """Return the trees."""
         return self._trees.families(self._simple, self._others)
 
-    def _new(self, batch: Batch) -> Iterator[Batch]:
+    def _new(self, batch: CandidateBatch) -> Iterator[CandidateBatch]:
         """Yield the candidates of the batch that no tree before had."""
         family, solution = batch.family, batch.solution
         if not family.solutions.only_shared(solution):
@@ -265,11 +265,11 @@ def _limited(
     snapshot: Snapshot,
     request: CandidateRequest,
     generation: Generation,
-    shape: Shape,
+    shape: RequestShape,
     stream: _Stream,
     most: int | None,
     budget: Budget,
-) -> Found:
+) -> FoundCandidates:
     """Take as many candidates as are wanted, of those that may be generated."""
     source = None if generation.seed is None else random.Random(generation.seed)
     size = _text_size(shape)
@@ -290,7 +290,7 @@ def _limited(
             len(taking),
             request.limit,
         )
-    return Found(snapshot, request, shape, taking.batches(), source, finished)
+    return FoundCandidates(snapshot, request, shape, taking.batches(), source, finished)
 
 
 def _taking(
@@ -313,7 +313,7 @@ def _taking(
     return _First(batches, most, budget, size)
 
 
-def _text_size(shape: Shape) -> int:
+def _text_size(shape: RequestShape) -> int:
     """Return about how many bytes a candidate takes in the answer."""
     classes = sum(len(variable.demand) for variable in shape.variables)
     return _TEXT + _GROUP_TEXT * len(shape.variables) + _CLASS_TEXT * classes
@@ -337,7 +337,7 @@ def _check_size(stream: _Stream, budget: Budget, size: int) -> None:
             raise OutOfMemory(solutions, total)
 
 
-def _first(batches: Iterable[Batch], most: int | None) -> Iterator[Batch]:
+def _first(batches: Iterable[CandidateBatch], most: int | None) -> Iterator[CandidateBatch]:
     """Yield the first so many candidates; None: all."""
     for batch in batches:
         if most is not None and len(batch) >= most:
@@ -356,11 +356,11 @@ class _First:
     """
 
     def __init__(
-        self, batches: Iterable[Batch], most: int | None, budget: Budget, size: int
+        self, batches: Iterable[CandidateBatch], most: int | None, budget: Budget, size: int
     ) -> None:
         self._stream, self._most = batches, most
         self._budget, self._size = budget, size
-        self._batches: list[Batch] = []
+        self._batches: list[CandidateBatch] = []
 
     def __len__(self) -> int:
         return sum(len(batch) for batch in self._batches)
@@ -371,6 +371,6 @@ class _First:
             self._budget.keep(_BATCH + self._size * len(batch), batch.family.solutions)
             self._batches.append(batch)
 
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[CandidateBatch]:
         """Return what was taken."""
         return self._batches

@@ -13,7 +13,7 @@ import numpy as np
 
 from placement.candidates.cloud.columns import Mask, Slots
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.cloud.tree_subset import Part, part_of
+from placement.candidates.cloud.tree_subset import TreeSubset, part_of
 from placement.candidates.request import CandidateRequest, Group, Sets
 
 #: in clouds of fewer slots, a search looks at the whole cloud at once
@@ -32,7 +32,7 @@ _CHUNK = 1_024
 _MOST_EXTRA = 2_048
 
 
-def parts(snapshot: Snapshot, request: CandidateRequest, most: int | None) -> Iterator[Part]:
+def parts(snapshot: Snapshot, request: CandidateRequest, most: int | None) -> Iterator[TreeSubset]:
     """Yield parts of the cloud that may have enough candidates, the smallest first.
 
     :param most: how many candidates are enough; None: only all are
@@ -93,7 +93,7 @@ def _lending_roots(snapshot: Snapshot) -> Slots | None:
 
 def _first_trees(
     snapshot: Snapshot, roots: Slots, lending: Slots, length: int, is_all: bool = True
-) -> Iterator[Part]:
+) -> Iterator[TreeSubset]:
     """Yield the part with the first trees that may have candidates.
 
     :param roots: the roots of such trees, ascending

@@ -35,7 +35,7 @@ class Variable:
 
 
 @dataclasses.dataclass(frozen=True)
-class Shape:
+class RequestShape:
     """What all trees of a request have in common.
 
     :param variables: groups in request order, classes of the unsuffixed group side by side
@@ -87,7 +87,7 @@ class TreeProblem:
     :param root: the slot of the root of one tree that has the problem
     """
 
-    shape: Shape
+    shape: RequestShape
     locals: Sequence[Local]
     places: Sequence[int]
     lent: tuple[int, ...]
@@ -95,7 +95,7 @@ class TreeProblem:
     root: int
 
 
-def options_of(shape: Shape, locals_: Sequence[Local]) -> list[int]:
+def options_of(shape: RequestShape, locals_: Sequence[Local]) -> list[int]:
     """Return the locals that can serve each variable, as bits."""
     by_kind: dict[int, int] = {}
     for variable in shape.variables:

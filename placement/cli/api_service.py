@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from placement import config
 from placement.app import import_all, metrics_layout
-from placement.cli.configuration import ConfigurationInForce, Refused, config_arguments
+from placement.cli.configuration import ConfigurationInForce, ConfigurationRefused, config_arguments
 from placement.cli.failure import told
 from placement.cli.preloading import Preloading
 from placement.config import logs, sources
@@ -22,7 +22,7 @@ from placement.extensions.monitoring.counting import Counting
 from placement.http.environ import WSGIApplication
 from placement.http.metering import Metered
 from placement.installation import refuse_other_gunicorn, refuse_shared_environment
-from placement.metrics.layout import Layout
+from placement.metrics.layout import SeriesLayout
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
 from placement.serving.address import why_unusable
@@ -46,7 +46,7 @@ def serve(arguments: argparse.Namespace) -> int:
         if not arguments.unix_socket:
             refusal = why_unusable(arguments.host, arguments.port)
         if refusal is not None:
-            raise Refused(refusal)
+            raise ConfigurationRefused(refusal)
         in_force.check()
     preloading = Preloading(in_force, arguments.preload)
     preloading.load()
@@ -55,7 +55,7 @@ def serve(arguments: argparse.Namespace) -> int:
     if in_force.is_alone:
         print(describe_alone(in_force.conf, arguments), file=sys.stderr, flush=True)
     # imported after gunicorn's version was checked
-    from placement.serving.gunicorn_master import Server
+    from placement.serving.gunicorn_master import GunicornServer
 
     listener = None if arguments.metrics_port is None else _listen(arguments.metrics_port)
     # made here, so that all workers have the same
@@ -89,7 +89,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
     # in this process, so that the workers have it in common
     import_all()
-    Server(
+    GunicornServer(
         _settings(arguments, in_force.conf.use_json),
         reload,
         load_for_worker,
@@ -107,13 +107,13 @@ def _listen(port: int) -> socket.socket:
         try:
             return metrics_port.listen(port)
         except OSError as error:
-            raise Refused(
+            raise ConfigurationRefused(
                 f"can't serve metrics on {metrics_port.HOST} port {port}: {error.strerror}. "
                 "Choose another --metrics-port."
             ) from error
 
 
-def _slots(layout: Layout) -> Slots | None:
+def _slots(layout: SeriesLayout) -> Slots | None:
     """Return the memory that the workers share; None if there can't be any."""
     try:
         return Slots.anonymous(layout.width)

@@ -20,10 +20,10 @@ from placement.cli.compare_options import INCOMPLETE_CODE
 from placement.compare import access_log, report, sample
 from placement.compare.answers import Reader
 from placement.compare.asking import (
+    ComparedService,
     HTTPService,
     Pace,
     Paced,
-    Service,
     TokenRefused,
     Unanswered,
     UnusableURL,
@@ -93,7 +93,7 @@ def _log_to_standard_error(conf: cfg.ConfigOpts) -> None:
 @contextlib.contextmanager
 def _services(
     conf: cfg.ConfigOpts, environ: Mapping[str, str]
-) -> Iterator[tuple[Service, Service]]:
+) -> Iterator[tuple[ComparedService, ComparedService]]:
     """Yield the other service and this one."""
     arguments = conf.command
     if arguments.insecure:
@@ -107,7 +107,7 @@ def _services(
     other = _over_http(arguments, "--with", arguments.other, other_token)
     with contextlib.ExitStack() as stack:
         if arguments.url is not None:
-            this: Service = _over_http(arguments, "--url", arguments.url, token)
+            this: ComparedService = _over_http(arguments, "--url", arguments.url, token)
         else:
             this = stack.enter_context(_in_process(conf, other.mount))
         yield Paced(other, Pace(arguments.rate)), Paced(this, Pace(arguments.rate))
@@ -131,7 +131,7 @@ def _over_http(
 
 
 @contextlib.contextmanager
-def _in_process(conf: cfg.ConfigOpts, mount: str) -> Iterator[Service]:
+def _in_process(conf: cfg.ConfigOpts, mount: str) -> Iterator[ComparedService]:
     """Yield a service that reads the configured database in this process."""
     if not conf.placement_database.connection:
         raise Unfit(
@@ -162,7 +162,7 @@ def shown_url(connection: str) -> str:
     return read_url(connection).set(query={}).render_as_string(hide_password=True)
 
 
-def _compared(conf: cfg.ConfigOpts, other: Service, this: Service) -> int:
+def _compared(conf: cfg.ConfigOpts, other: ComparedService, this: ComparedService) -> int:
     arguments = conf.command
     newest = min(_newest(other, "--with"), _newest(this, "--url"))
     for service in (other, this):
@@ -176,7 +176,7 @@ def _compared(conf: cfg.ConfigOpts, other: Service, this: Service) -> int:
         Reader(mount=this.mount),
         other.mount,
         this.mount,
-        _Cloud(other, conf.workarounds.optimize_for_wide_provider_trees),
+        _LazyCloud(other, conf.workarounds.optimize_for_wide_provider_trees),
         _most_candidates(conf),
     )
     comparison = Comparison(
@@ -218,10 +218,10 @@ def _most_candidates(conf: cfg.ConfigOpts) -> int | None:
     return most
 
 
-class _Cloud:
+class _LazyCloud:
     """What deviations depend on; asked when it is needed first."""
 
-    def __init__(self, other: Service, optimizes_wide_trees: bool) -> None:
+    def __init__(self, other: ComparedService, optimizes_wide_trees: bool) -> None:
         self._other = other
         self.optimizes_wide_trees = optimizes_wide_trees
 
@@ -235,7 +235,7 @@ class _Cloud:
             return True
 
 
-def _newest(service: Service, option: str) -> int:
+def _newest(service: ComparedService, option: str) -> int:
     """Return the newest microversion of the service, 1.x. Raises Unfit if it is no placement."""
     try:
         answer = service.ask(Request("/"))
@@ -260,7 +260,7 @@ def _newest(service: Service, option: str) -> int:
     return minor
 
 
-def _check_token(service: Service, newest: int) -> None:
+def _check_token(service: ComparedService, newest: int) -> None:
     answer = service.ask(Request("/resource_classes", f"1.{newest}"))
     if answer.status == 403:
         raise Unfit(
@@ -275,7 +275,7 @@ def _check_token(service: Service, newest: int) -> None:
 
 
 def _requests(
-    arguments: Any, other: Service, newest: int
+    arguments: Any, other: ComparedService, newest: int
 ) -> tuple[list[Request], Mapping[str, int]]:
     """Return the requests to send, and how many are left out, by reason."""
     version = arguments.microversion or f"1.{newest}"

@@ -30,7 +30,7 @@ ALONE: config.Overrides = {
 }
 
 
-class Refused(cfg.Error):
+class ConfigurationRefused(cfg.Error):
     """The service must not serve with this configuration."""
 
 
@@ -103,13 +103,13 @@ class ConfigurationInForce:
             with contextlib.redirect_stderr(said):
                 return self._load()
         except SystemExit:
-            raise Refused(" ".join(said.getvalue().split())) from None
+            raise ConfigurationRefused(" ".join(said.getvalue().split())) from None
 
     def _check_values(self, conf: cfg.ConfigOpts) -> None:
         config.check_values(conf)
         refusal = why_not_serve(self._arguments, conf)
         if refusal is not None:
-            raise Refused(refusal)
+            raise ConfigurationRefused(refusal)
 
     def _check_parts(self, conf: cfg.ConfigOpts, wait: bool) -> Policy:
         """Return the policy, if all parts of the service can be made from the configuration."""
@@ -125,7 +125,9 @@ class ConfigurationInForce:
         except Exception as error:
             text = " ".join(str(error).split())
             file = conf.oslo_policy.policy_file
-            raise Refused(f"The policy can't be used ({file} and its folders): {text}") from error
+            raise ConfigurationRefused(
+                f"The policy can't be used ({file} and its folders): {text}"
+            ) from error
         # closed, so that workers don't inherit its connections
         open_database(conf, wait=wait).close()
         return policy

@@ -12,7 +12,7 @@ from placement.storage import consumers
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import among
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.tables import allocations, resource_providers
 from placement.storage.tables import consumers as consumers_table
 
@@ -36,7 +36,7 @@ class Count:
 
 
 @dataclasses.dataclass
-class Outcome:
+class MigrationOutcome:
     """The result of a run: counts by migration, and whether one failed."""
 
     counts: dict[str, Count]
@@ -64,7 +64,7 @@ def set_root_provider_ids(connection: Connection, limit: int, owner: IncompleteO
             .where(columns.id.in_(found))
             .values(root_provider_id=columns.id)
         )
-        change_feed.record(connection, found, Kind.ROW)
+        change_feed.record(connection, found, ChangeKind.ROW)
     return Count(len(found), len(found))
 
 
@@ -91,7 +91,7 @@ def create_incomplete_consumers(
             among(allocations.c.consumer_id, "consumers")
         )
         holding = connection.execute(theirs.distinct(), {"consumers": found}).scalars()
-        change_feed.record(connection, holding, Kind.USAGE)
+        change_feed.record(connection, holding, ChangeKind.USAGE)
     return Count(len(found), len(found))
 
 
@@ -101,12 +101,14 @@ MIGRATIONS: dict[str, Migration] = {
 }
 
 
-def run(database: Database, owner: IncompleteOwner, limit: int | None, batch: int) -> Outcome:
+def run(
+    database: Database, owner: IncompleteOwner, limit: int | None, batch: int
+) -> MigrationOutcome:
     """Run one batch of at most `limit` rows; if `limit` is None, run batches until all is done.
 
     :param batch: number of rows in each batch if `limit` is None
     """
-    outcome = Outcome(collections.defaultdict(Count))
+    outcome = MigrationOutcome(collections.defaultdict(Count))
     while True:
         done = _run_batch(database, owner, limit or batch, limit is not None, outcome)
         if limit is not None or not done:
@@ -114,7 +116,7 @@ def run(database: Database, owner: IncompleteOwner, limit: int | None, batch: in
 
 
 def _run_batch(
-    database: Database, owner: IncompleteOwner, rows: int, limited: bool, outcome: Outcome
+    database: Database, owner: IncompleteOwner, rows: int, limited: bool, outcome: MigrationOutcome
 ) -> int:
     done = 0
     for name, migration in MIGRATIONS.items():

@@ -41,7 +41,7 @@ UNORDERED_LISTS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class ReceivedAnswer:
     """A response as received; header names in lower case, repeated headers joined."""
 
     status: int
@@ -66,7 +66,7 @@ class Reader:
         self._rename = rename
         self._mount = mount
 
-    def body(self, answer: Answer) -> Any:
+    def body(self, answer: ReceivedAnswer) -> Any:
         """Return the body as a JSON value with a defined order, or as text, or as bytes."""
         try:
             text = self.text(answer.body.decode())

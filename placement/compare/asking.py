@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 import urllib3
 
-from placement.compare.answers import Answer
+from placement.compare.answers import ReceivedAnswer
 from placement.compare.request import METHOD, Request, joined
 
 #: bytes that an answer may have
@@ -55,7 +55,7 @@ class Token(Protocol):
         """Get another token; return False if that is not possible."""
 
 
-class Service(Protocol):
+class ComparedService(Protocol):
     """One of the two services.
 
     :ivar name: what reports call it
@@ -65,7 +65,7 @@ class Service(Protocol):
     name: str
     mount: str
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: Request) -> ReceivedAnswer:
         """Return the answer. Raises Unanswered and TokenRefused."""
 
     def renew(self) -> None:
@@ -104,7 +104,7 @@ class HTTPService:
                 options["ca_certs"] = cacert
         self._pool = urllib3.connection_from_url(self.name, **options)
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: Request) -> ReceivedAnswer:
         """Return the answer, with another token if the service refuses this one."""
         answer = self._ask(request)
         if answer.status == UNAUTHORIZED and self._token.renew():
@@ -116,7 +116,7 @@ class HTTPService:
     def renew(self) -> None:
         """Do nothing: what the service keeps is its own matter."""
 
-    def _ask(self, request: Request) -> Answer:
+    def _ask(self, request: Request) -> ReceivedAnswer:
         token = self._token.value()
         headers = request.headers_beside({"Accept": "application/json"})
         if token is not None:
@@ -133,7 +133,7 @@ class HTTPService:
         except urllib3.exceptions.HTTPError as error:
             raise _unanswered(error) from None
 
-    def _sent(self, request: Request, headers: Mapping[str, str]) -> Answer:
+    def _sent(self, request: Request, headers: Mapping[str, str]) -> ReceivedAnswer:
         response = self._pool.urlopen(
             METHOD,
             self.mount + request.path,
@@ -143,7 +143,9 @@ class HTTPService:
             decode_content=False,
         )
         try:
-            return Answer(response.status, joined(response.headers.items()), self._body(response))
+            return ReceivedAnswer(
+                response.status, joined(response.headers.items()), self._body(response)
+            )
         finally:
             response.release_conn()
 
@@ -255,7 +257,7 @@ class WSGIService:
         self._headers = headers or {}
         self._renew = renew
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: Request) -> ReceivedAnswer:
         """Call the application."""
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
@@ -271,7 +273,9 @@ class WSGIService:
             if hasattr(body, "close"):
                 body.close()
         status, headers = started[0]
-        return Answer(int(status.split(" ", 1)[0]), {"date": begun} | dict(joined(headers)), text)
+        return ReceivedAnswer(
+            int(status.split(" ", 1)[0]), {"date": begun} | dict(joined(headers)), text
+        )
 
     def renew(self) -> None:
         """Make the application forget what it keeps."""
@@ -349,13 +353,13 @@ class Pace:
 class Paced:
     """A service that is asked at a pace."""
 
-    def __init__(self, service: Service, pace: Pace) -> None:
+    def __init__(self, service: ComparedService, pace: Pace) -> None:
         self.name = service.name
         self.mount = service.mount
         self._service = service
         self._pace = pace
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: Request) -> ReceivedAnswer:
         """Return the answer when it is this request's turn."""
         self._pace.wait()
         return self._service.ask(request)

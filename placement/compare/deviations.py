@@ -19,7 +19,7 @@ SHARING = "MISC_SHARES_VIA_AGGREGATE"
 _ENDED = ("berth.search_unfinished", "The search for allocation candidates was ended")
 
 
-class Asked(Protocol):
+class DeviatingRequest(Protocol):
     """A request, as far as deviations depend on it."""
 
     @property
@@ -31,7 +31,7 @@ class Asked(Protocol):
         """The microversion; None without one."""
 
 
-class Cloud(Protocol):
+class DeviatingCloud(Protocol):
     """What the deviations depend on, beside the request."""
 
     @property
@@ -95,11 +95,11 @@ def accepted(
     return None
 
 
-def _query(request: Asked) -> dict[str, list[str]]:
+def _query(request: DeviatingRequest) -> dict[str, list[str]]:
     return parse_qs(request.path.partition("?")[2].replace(";", "&"), keep_blank_values=True)
 
 
-def _asks_beyond_64_bits(request: Asked, cloud: Cloud) -> bool:
+def _asks_beyond_64_bits(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     for asked in parse_qs(request.path.partition("?")[2]).get("resources", ()):
         amounts = (part.rpartition(":")[2].strip() for part in asked.split(","))
         if any(amount.isdecimal() and int(amount) > MAX_64_BIT for amount in amounts):
@@ -107,7 +107,7 @@ def _asks_beyond_64_bits(request: Asked, cloud: Cloud) -> bool:
     return False
 
 
-def _has_a_query_that_is_no_text(request: Asked, cloud: Cloud) -> bool:
+def _has_a_query_that_is_no_text(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     path, _, query = request.path.partition("?")
     try:
         unquote(query, errors="strict")
@@ -116,13 +116,13 @@ def _has_a_query_that_is_no_text(request: Asked, cloud: Cloud) -> bool:
     return False
 
 
-def _asks_for_usages_by_type(request: Asked, cloud: Cloud) -> bool:
+def _asks_for_usages_by_type(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     version = request.version or "1.0"
     recent = version == "latest" or re.fullmatch(r"1\.(3[89]|[4-9]\d|\d{3,})", version) is not None
     return recent and request.path.partition("?")[0] == "/usages"
 
 
-def _forbids_in_the_group_without_suffix(request: Asked, cloud: Cloud) -> bool:
+def _forbids_in_the_group_without_suffix(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     asked = _query(request)
     forbids = any("!" in names for names in asked.get("required", ()))
     return is_search(request.path) and "resources" in asked and forbids
@@ -133,7 +133,7 @@ def _compared_a_number_with_a_name(theirs: Any, mine: Any) -> bool:
     return "InvalidTextRepresentation" in json.dumps(theirs) and is_answer(mine)
 
 
-def _groups(request: Asked) -> dict[str, set[str]]:
+def _groups(request: DeviatingRequest) -> dict[str, set[str]]:
     """Return the classes that each group of a search requests, by suffix."""
     path, _, query = request.path.partition("?")
     if path != SEARCH:
@@ -145,7 +145,7 @@ def _groups(request: Asked) -> dict[str, set[str]]:
     }
 
 
-def _others(request: Asked) -> set[str]:
+def _others(request: DeviatingRequest) -> set[str]:
     """Return the suffixes of the other groups if there is an unsuffixed group, else nothing."""
     groups = _groups(request)
     if "" not in groups:
@@ -155,26 +155,26 @@ def _others(request: Asked) -> set[str]:
     return {found[2] for found in suffixed if found}
 
 
-def _loses_anchors(request: Asked, cloud: Cloud) -> bool:
+def _loses_anchors(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     return bool(_others(request)) and cloud.has_sharing_providers
 
 
-def _adds_up(request: Asked, cloud: Cloud) -> bool:
+def _adds_up(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     groups = _groups(request)
     unsuffixed = groups.pop("", set())
     policy = parse_qs(request.path.partition("?")[2]).get("group_policy", [""])[0]
     return policy != "none" and any(unsuffixed & classes for classes in groups.values())
 
 
-def _is_served_by_a_shared_child(request: Asked, cloud: Cloud) -> bool:
+def _is_served_by_a_shared_child(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     return "" in _groups(request) and cloud.has_sharing_providers
 
 
-def _searches_wide_trees(request: Asked, cloud: Cloud) -> bool:
+def _searches_wide_trees(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     return is_search(request.path) and cloud.optimizes_wide_trees
 
 
-def _searches(request: Asked, cloud: Cloud) -> bool:
+def _searches(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     return is_search(request.path)
 
 
@@ -196,12 +196,12 @@ def _ours_was_ended(theirs: Any, mine: Any) -> bool:
     return is_answer(theirs) and any(words in json.dumps(mine) for words in _ENDED)
 
 
-def _limits_beyond_64_bits(request: Asked, cloud: Cloud) -> bool:
+def _limits_beyond_64_bits(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     limits = parse_qs(request.path.partition("?")[2]).get("limit", [""])
     return any(limit.isdecimal() and int(limit) > MAX_64_BIT for limit in limits)
 
 
-def _limits_first_by_no_number(request: Asked, cloud: Cloud) -> bool:
+def _limits_first_by_no_number(request: DeviatingRequest, cloud: DeviatingCloud) -> bool:
     limits = _query(request).get("limit", [])
     return len(limits) > 1 and not limits[0].isdecimal()
 
@@ -210,7 +210,7 @@ CRASHES = "Requests that crash the reference are refused"
 SEARCHES = "Allocation candidates"
 
 #: in the order of doc/deviations.rst; for the defects see allocation-candidates.md 2.12
-READING: tuple[Deviation[Asked, Cloud], ...] = (
+READING: tuple[Deviation[DeviatingRequest, DeviatingCloud], ...] = (
     Deviation(
         CRASHES,
         "A query of ``GET /usages`` that isn't UTF-8.",

@@ -3,7 +3,7 @@
 import re
 from email.utils import parsedate_to_datetime
 
-from placement.compare.answers import Answer
+from placement.compare.answers import ReceivedAnswer
 from placement.compare.values import ABSENT
 
 MATTERING = (
@@ -16,7 +16,7 @@ _AT_ONCE = 2
 _OF_PROXIES = "accept-encoding"
 
 
-def meaning_of(answer: Answer, mount: str = "") -> dict[str, str]:
+def meaning_of(answer: ReceivedAnswer, mount: str = "") -> dict[str, str]:
     """Return the headers that must be equal, in a form in which equal ones mean the same.
 
     :param mount: the path below which the service is mounted
@@ -37,7 +37,7 @@ def meaning_of(answer: Answer, mount: str = "") -> dict[str, str]:
 
 
 def header_differences(
-    theirs: Answer, mine: Answer, their_mount: str = "", my_mount: str = ""
+    theirs: ReceivedAnswer, mine: ReceivedAnswer, their_mount: str = "", my_mount: str = ""
 ) -> list[tuple[str, str, str]]:
     """Return which headers differ: name, their value, my value; ABSENT if there is none.
 
@@ -53,7 +53,7 @@ def header_differences(
     ]
 
 
-def _is_of_the_answer(answer: Answer) -> bool:
+def _is_of_the_answer(answer: ReceivedAnswer) -> bool:
     """Return whether last-modified is the date that the server says it is."""
     try:
         modified = parsedate_to_datetime(answer.headers.get("last-modified", ""))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.compare.request import METHOD, NO_VERSION, Request
-from placement.compare.run import Outcome, Tally
-from placement.compare.verdict import Difference, Kind
+from placement.compare.run import Outcome, RunTally
+from placement.compare.verdict import Difference, VerdictKind
 
 #: characters of a value, and places of a request, that are shown
 _LONGEST_VALUE, _MOST_PLACES = 100, 10
@@ -26,7 +26,7 @@ class Compared:
     this: str
     other: str
     requests: int
-    tally: Tally
+    tally: RunTally
     skipped: Mapping[str, int]
 
     @property
@@ -43,10 +43,10 @@ class Compared:
             found.append(f"The run ended early: {tally.ended}")
         if tally.left:
             found.append(f"{tally.left} requests were not compared.")
-        if tally.count(Kind.ERROR):
-            found.append(f"{tally.count(Kind.ERROR)} requests had no answer to compare.")
-        if tally.count(Kind.UNDECIDED):
-            found.append(f"{tally.count(Kind.UNDECIDED)} requests could not be judged.")
+        if tally.count(VerdictKind.ERROR):
+            found.append(f"{tally.count(VerdictKind.ERROR)} requests had no answer to compare.")
+        if tally.count(VerdictKind.UNDECIDED):
+            found.append(f"{tally.count(VerdictKind.UNDECIDED)} requests could not be judged.")
         if not self.granted:
             found.append("The other service granted none of the requests.")
         return found
@@ -56,7 +56,7 @@ def exit_code(compared: Compared, interrupted: bool = False) -> int:
     """Return the exit code of the command."""
     if interrupted:
         return INTERRUPTED_CODE
-    if compared.tally.count(Kind.DIFFERENT):
+    if compared.tally.count(VerdictKind.DIFFERENT):
         return DIFFERENT_CODE
     return INCOMPLETE_CODE if compared.incomplete else SAME_CODE
 
@@ -72,10 +72,10 @@ def text(compared: Compared, most: int) -> str:
 def _lines(compared: Compared, most: int) -> Iterator[str]:
     tally = compared.tally
     for kind, title in (
-        (Kind.DIFFERENT, "DIFFERENT"),
-        (Kind.ERROR, "ERROR"),
-        (Kind.UNDECIDED, "UNDECIDED"),
-        (Kind.CHANGED, "CHANGED MEANWHILE"),
+        (VerdictKind.DIFFERENT, "DIFFERENT"),
+        (VerdictKind.ERROR, "ERROR"),
+        (VerdictKind.UNDECIDED, "UNDECIDED"),
+        (VerdictKind.CHANGED, "CHANGED MEANWHILE"),
     ):
         outcomes = tally.of(kind)
         for outcome in outcomes[:most]:
@@ -91,14 +91,14 @@ def _lines(compared: Compared, most: int) -> Iterator[str]:
         yield f"{count:>8}  skipped: {reason}"
     yield f"{compared.requests:>8}  requests"
     yield f"{tally.same:>8}  same"
-    yield f"{tally.count(Kind.KNOWN):>8}  same but for known deviations"
+    yield f"{tally.count(VerdictKind.KNOWN):>8}  same but for known deviations"
     for (section, words), count in _deviations(tally).items():
         yield f"{count:>18}  {section}: {words}"
-    agreed = sum("agree now" in outcome.note for outcome in tally.of(Kind.CHANGED))
-    yield f"{tally.count(Kind.CHANGED):>8}  changed meanwhile ({agreed} of them agree now)"
-    yield f"{tally.count(Kind.DIFFERENT):>8}  different"
-    yield f"{tally.count(Kind.ERROR):>8}  errors"
-    yield f"{tally.count(Kind.UNDECIDED):>8}  undecided"
+    agreed = sum("agree now" in outcome.note for outcome in tally.of(VerdictKind.CHANGED))
+    yield f"{tally.count(VerdictKind.CHANGED):>8}  changed meanwhile ({agreed} of them agree now)"
+    yield f"{tally.count(VerdictKind.DIFFERENT):>8}  different"
+    yield f"{tally.count(VerdictKind.ERROR):>8}  errors"
+    yield f"{tally.count(VerdictKind.UNDECIDED):>8}  undecided"
     statuses = ", ".join(f"{status}: {n}" for status, n in sorted(tally.statuses.items()))
     yield f"Statuses of the other service: {statuses or 'none'}"
     yield from compared.incomplete
@@ -144,11 +144,11 @@ def short(line: str) -> str:
     return line if len(line) <= _LONGEST_VALUE else f"{line[: _LONGEST_VALUE - 1]}…"
 
 
-def _deviations(tally: Tally) -> collections.Counter[tuple[str, str]]:
+def _deviations(tally: RunTally) -> collections.Counter[tuple[str, str]]:
     """Return how many requests were the same but for each known deviation."""
     return collections.Counter(
         (outcome.verdict.deviation.section, outcome.verdict.deviation.reason)
-        for outcome in tally.of(Kind.KNOWN)
+        for outcome in tally.of(VerdictKind.KNOWN)
         if outcome.verdict.deviation is not None
     )
 
@@ -161,7 +161,7 @@ def as_json(compared: Compared, most: int, code: int) -> str:
         "other": compared.other,
         "exit_code": code,
         "requests": compared.requests,
-        "counts": {kind.value: tally.count(kind) for kind in Kind} | {"left": tally.left},
+        "counts": {kind.value: tally.count(kind) for kind in VerdictKind} | {"left": tally.left},
         "statuses": {str(status): n for status, n in sorted(tally.statuses.items())},
         "skipped": dict(sorted(compared.skipped.items())),
         "ended": tally.ended or None,
@@ -170,7 +170,7 @@ def as_json(compared: Compared, most: int, code: int) -> str:
             {"section": section, "reason": reason, "count": count}
             for (section, reason), count in _deviations(tally).items()
         ],
-        "outcomes": [_record(outcome) for kind in Kind for outcome in tally.of(kind)[:most]],
+        "outcomes": [_record(outcome) for kind in VerdictKind for outcome in tally.of(kind)[:most]],
     }
     return json.dumps(body, indent=2)
 

@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from placement.compare import searches
-from placement.compare.answers import Answer
-from placement.compare.asking import Service, TokenRefused, Unanswered
+from placement.compare.answers import ReceivedAnswer
+from placement.compare.asking import ComparedService, TokenRefused, Unanswered
 from placement.compare.request import Request
 from placement.compare.tokens import NoToken
-from placement.compare.verdict import Judge, Kind, Look, Verdict
+from placement.compare.verdict import Judge, ObservedAnswer, Verdict, VerdictKind
 
 #: so many requests in a row that don't even reach a service end the run
 MOST_UNREACHED = 5
@@ -37,7 +37,7 @@ class Outcome:
 
 
 @dataclasses.dataclass
-class Tally:
+class RunTally:
     """The outcomes of a run.
 
     :ivar same: number of requests with the same answers
@@ -53,13 +53,13 @@ class Tally:
     ended: str = ""
     left: int = 0
 
-    def of(self, kind: Kind) -> list[Outcome]:
+    def of(self, kind: VerdictKind) -> list[Outcome]:
         """Return the outcomes of a kind other than SAME."""
         return [outcome for outcome in self.others if outcome.verdict.kind is kind]
 
-    def count(self, kind: Kind) -> int:
+    def count(self, kind: VerdictKind) -> int:
         """Return the number of requests of a kind."""
-        return self.same if kind is Kind.SAME else len(self.of(kind))
+        return self.same if kind is VerdictKind.SAME else len(self.of(kind))
 
     @property
     def judged(self) -> int:
@@ -81,7 +81,7 @@ class _Pending:
 
     request: Request
     first: Verdict
-    looks: tuple[list[Look], list[Look]]
+    looks: tuple[list[ObservedAnswer], list[ObservedAnswer]]
     held: list[Verdict] = dataclasses.field(default_factory=list)
     last: Verdict | None = None
 
@@ -97,8 +97,8 @@ class Comparison:
 
     def __init__(
         self,
-        other: Service,
-        this: Service,
+        other: ComparedService,
+        this: ComparedService,
         judge: Judge,
         tries: int = 3,
         concurrency: int = 2,
@@ -114,16 +114,16 @@ class Comparison:
         self._unreached: collections.Counter[str] = collections.Counter()
         self._stopped = threading.Event()
 
-    def run(self, requests: Sequence[Request]) -> Tally:
+    def run(self, requests: Sequence[Request]) -> RunTally:
         """Ask all requests. After an interruption or a failure, return what is known so far."""
-        tally = Tally()
+        tally = RunTally()
         pending: list[_Pending] = []
         try:
             for first in self._each(self._ask_first, requests):
                 tally.statuses.update(look.answer.status for look in first.looks[0][:1])
-                if first.first.kind is Kind.SAME:
+                if first.first.kind is VerdictKind.SAME:
                     tally.same += 1
-                elif first.first.kind is Kind.KNOWN:
+                elif first.first.kind is VerdictKind.KNOWN:
                     tally.others.append(Outcome(first.request, first.first))
                 else:
                     pending.append(first)
@@ -142,18 +142,18 @@ class Comparison:
         tally.left = len(requests) - tally.judged
         return tally
 
-    def _again(self, number: int, pending: list[_Pending], tally: Tally) -> list[_Pending]:
+    def _again(self, number: int, pending: list[_Pending], tally: RunTally) -> list[_Pending]:
         """Ask again; add what is settled to the tally, and return the rest."""
         if not pending:
             return []
         self._pause(number)
         rest = []
         for one in self._each(self._ask_again, pending):
-            if one.last is None or one.last.kind not in (Kind.SAME, Kind.KNOWN):
+            if one.last is None or one.last.kind not in (VerdictKind.SAME, VerdictKind.KNOWN):
                 rest.append(one)
-            elif one.first.kind is Kind.DIFFERENT or one.held:
+            elif one.first.kind is VerdictKind.DIFFERENT or one.held:
                 tally.others.append(_agreed(one, self._judge))
-            elif one.last.kind is Kind.SAME:
+            elif one.last.kind is VerdictKind.SAME:
                 # there was nothing to compare at first
                 tally.same += 1
             else:
@@ -186,9 +186,9 @@ class Comparison:
         return work(item)
 
     def _ask_first(self, request: Request) -> _Pending:
-        looks: tuple[list[Look], list[Look]] = ([], [])
+        looks: tuple[list[ObservedAnswer], list[ObservedAnswer]] = ([], [])
         verdict = self._round(request, looks, (0, 1), everything=False)
-        if verdict.kind is Kind.UNDECIDED and searches.limit_of(request.path) is not None:
+        if verdict.kind is VerdictKind.UNDECIDED and searches.limit_of(request.path) is not None:
             verdict = self._round(request, looks, (0, 1), everything=True)
         return _Pending(request, verdict, looks)
 
@@ -201,7 +201,7 @@ class Comparison:
             len(looks) == 2 and self._judge.same(looks[0], looks[1], bool(side))
             for side, looks in enumerate(fresh)
         )
-        if verdict.kind is Kind.DIFFERENT and still:
+        if verdict.kind is VerdictKind.DIFFERENT and still:
             one.held.append(verdict)
         one.last = verdict
         return one
@@ -209,13 +209,13 @@ class Comparison:
     def _round(
         self,
         request: Request,
-        looks: tuple[list[Look], list[Look]],
+        looks: tuple[list[ObservedAnswer], list[ObservedAnswer]],
         order: Sequence[int],
         everything: bool,
     ) -> Verdict:
         """Ask in this order, until two answers one after the other agree; return the verdict."""
-        verdict = Verdict(Kind.ERROR, why="no answer")
-        last: dict[int, Look] = {}
+        verdict = Verdict(VerdictKind.ERROR, why="no answer")
+        last: dict[int, ObservedAnswer] = {}
         for side in order:
             try:
                 if len(looks[side]) > 0:
@@ -224,25 +224,25 @@ class Comparison:
                 last[side] = self._look(side, request, everything)
             except Unanswered as error:
                 name = "this service" if side else "the other service"
-                return Verdict(Kind.ERROR, why=f"{name}: {error}")
+                return Verdict(VerdictKind.ERROR, why=f"{name}: {error}")
             looks[side].append(last[side])
             if len(last) == 2:
                 verdict = self._judge.verdict(request, last[0], last[1])
-                if verdict.kind in (Kind.SAME, Kind.KNOWN):
+                if verdict.kind in (VerdictKind.SAME, VerdictKind.KNOWN):
                     break
         return verdict
 
-    def _look(self, side: int, request: Request, everything: bool) -> Look:
+    def _look(self, side: int, request: Request, everything: bool) -> ObservedAnswer:
         answer = self._ask(side, request)
         if not everything:
-            return Look(answer)
+            return ObservedAnswer(answer)
         unlimited = dataclasses.replace(request, path=searches.without_limit(request.path))
         try:
-            return Look(answer, self._ask(side, unlimited))
+            return ObservedAnswer(answer, self._ask(side, unlimited))
         except Unanswered:
-            return Look(answer)
+            return ObservedAnswer(answer)
 
-    def _ask(self, side: int, request: Request) -> Answer:
+    def _ask(self, side: int, request: Request) -> ReceivedAnswer:
         service = self._services[side]
         if self._stopped.is_set():
             raise Stop("The run has ended.")
@@ -264,11 +264,11 @@ def _agreed(one: _Pending, judge: Judge) -> Outcome:
     note = "the answers agree now"
     if theirs and judge.same(theirs[0], theirs[-1], False) and not _stood(mine, judge, True):
         note += "; meanwhile only the answer of this service changed"
-    differed = one.first if one.first.kind is Kind.DIFFERENT else one.held[-1]
-    return Outcome(one.request, dataclasses.replace(differed, kind=Kind.CHANGED), note)
+    differed = one.first if one.first.kind is VerdictKind.DIFFERENT else one.held[-1]
+    return Outcome(one.request, dataclasses.replace(differed, kind=VerdictKind.CHANGED), note)
 
 
-def _stood(looks: Sequence[Look], judge: Judge, mine: bool) -> bool:
+def _stood(looks: Sequence[ObservedAnswer], judge: Judge, mine: bool) -> bool:
     """Return whether all answers of a service were the same."""
     return all(judge.same(looks[0], look, mine) for look in looks[1:])
 
@@ -281,7 +281,7 @@ def _outcome(one: _Pending, judge: Judge, tries: int) -> Outcome:
     last = one.last or one.first
     if len(one.held) >= min(2, tries):
         return Outcome(one.request, one.held[-1])
-    if last.kind is not Kind.DIFFERENT:
+    if last.kind is not VerdictKind.DIFFERENT:
         return Outcome(one.request, last)
     for name, looks, mine in (("other", one.looks[0], False), ("this", one.looks[1], True)):
         if len(looks) > 2 and _stood(looks, judge, mine):
@@ -289,5 +289,7 @@ def _outcome(one: _Pending, judge: Judge, tries: int) -> Outcome:
                 one.request, last, f"only the answers of the {name} service stayed the same"
             )
     return Outcome(
-        one.request, dataclasses.replace(last, kind=Kind.CHANGED), "the answers never held still"
+        one.request,
+        dataclasses.replace(last, kind=VerdictKind.CHANGED),
+        "the answers never held still",
     )

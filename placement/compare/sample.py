@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from placement.compare.answers import Answer
+from placement.compare.answers import ReceivedAnswer
 from placement.compare.request import Request
 
 #: microversions between which the form of answers changes
@@ -40,7 +40,7 @@ _REFUSED = (
     "/allocation_candidates?resources1=VCPU:1&resources2=VCPU:1",
     "/no/such/path",
 )
-Asker = Callable[[Request], Answer]
+Asker = Callable[[Request], ReceivedAnswer]
 
 
 class NoSample(Exception):
@@ -48,7 +48,7 @@ class NoSample(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class SampledProvider:
     """A provider with what belongs to it, as the service shows it."""
 
     uuid: str
@@ -70,7 +70,7 @@ def make(ask: Asker, newest: int, count: int, seed: int) -> list[Request]:
     :param seed: the same one makes the same requests in the same cloud
     """
     try:
-        return _made(_Cloud(ask, newest), newest, count, random.Random(seed))
+        return _made(_CloudReader(ask, newest), newest, count, random.Random(seed))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise NoSample(
             "The answers about the cloud don't have the form of placement's "
@@ -78,7 +78,7 @@ def make(ask: Asker, newest: int, count: int, seed: int) -> list[Request]:
         ) from error
 
 
-def _made(cloud: "_Cloud", newest: int, count: int, draw: random.Random) -> list[Request]:
+def _made(cloud: "_CloudReader", newest: int, count: int, draw: random.Random) -> list[Request]:
     providers = cloud.get("/resource_providers")["resource_providers"]
     chosen = _drawn_trees(draw, providers, count)
     nodes = [node for one in chosen if (node := cloud.node(one)) is not None]
@@ -98,7 +98,7 @@ def _made(cloud: "_Cloud", newest: int, count: int, draw: random.Random) -> list
     return list(found)
 
 
-class _Cloud:
+class _CloudReader:
     """Reads the cloud at the newest microversion."""
 
     def __init__(self, ask: Asker, newest: int) -> None:
@@ -117,7 +117,7 @@ class _Cloud:
         answer = self._ask(_at(self._newest, path))
         return _json(answer, path) if answer.status == 200 else None
 
-    def node(self, provider: dict[str, Any]) -> Node | None:
+    def node(self, provider: dict[str, Any]) -> SampledProvider | None:
         """Return a provider with what belongs to it; None if it is gone."""
         path = f"/resource_providers/{provider['uuid']}"
         parts = [self.find(f"{path}/{part}") for part in ("inventories", "traits", "aggregates")]
@@ -125,7 +125,7 @@ class _Cloud:
         if None in (*parts, held):
             return None
         inventories, traits, aggregates = parts
-        return Node(
+        return SampledProvider(
             provider["uuid"],
             provider["name"],
             provider.get("root_provider_uuid") or provider["uuid"],
@@ -136,7 +136,7 @@ class _Cloud:
         )
 
 
-def _json(answer: Answer, path: str) -> Any:
+def _json(answer: ReceivedAnswer, path: str) -> Any:
     try:
         return json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -197,7 +197,7 @@ def _names(
         yield from _ats(newest, f"/traits/{quote(name)}", 6)
 
 
-def _about(node: Node, newest: int) -> Iterator[Request]:
+def _about(node: SampledProvider, newest: int) -> Iterator[Request]:
     path = f"/resource_providers/{node.uuid}"
     yield from _ats(newest, path, 0, 14)
     yield from _ats(newest, f"{path}/inventories", 0)
@@ -210,7 +210,7 @@ def _about(node: Node, newest: int) -> Iterator[Request]:
     yield from _ats(newest, f"{path}/allocations", 0)
 
 
-def _lists(draw: random.Random, newest: int, nodes: list[Node]) -> Iterator[Request]:
+def _lists(draw: random.Random, newest: int, nodes: list[SampledProvider]) -> Iterator[Request]:
     def listed(query: str, *minors: int) -> Iterator[Request]:
         return _ats(newest, f"/resource_providers?{query}", *minors)
 
@@ -231,7 +231,7 @@ def _lists(draw: random.Random, newest: int, nodes: list[Node]) -> Iterator[Requ
 
 
 def _consumers(
-    cloud: _Cloud, draw: random.Random, newest: int, nodes: list[Node], count: int
+    cloud: _CloudReader, draw: random.Random, newest: int, nodes: list[SampledProvider], count: int
 ) -> Iterator[Request]:
     everybody = sorted({consumer for node in nodes for consumer in node.consumers})
     owners: set[tuple[str, str]] = set()
@@ -250,7 +250,7 @@ def _consumers(
                 yield _at(newest, f"{path}&consumer_type={kind}")
 
 
-def _searches(draw: random.Random, newest: int, nodes: list[Node]) -> Iterator[Request]:
+def _searches(draw: random.Random, newest: int, nodes: list[SampledProvider]) -> Iterator[Request]:
     """Yield searches for candidates with what single providers and whole trees have."""
     stocked = [node for node in nodes if node.inventories]
     for node in _drawn(draw, stocked, 12):
@@ -293,15 +293,15 @@ def _found(newest: int, query: str, *minors: int) -> Iterator[Request]:
     return _ats(newest, f"/allocation_candidates?{query}", *minors)
 
 
-def _trees(nodes: Iterable[Node]) -> list[list[Node]]:
+def _trees(nodes: Iterable[SampledProvider]) -> list[list[SampledProvider]]:
     """Return the drawn providers of each tree of which more than one was drawn."""
-    trees: dict[str, list[Node]] = {}
+    trees: dict[str, list[SampledProvider]] = {}
     for node in nodes:
         trees.setdefault(node.root, []).append(node)
     return [tree for _, tree in sorted(trees.items()) if len(tree) > 1]
 
 
-def _amounts(draw: random.Random, node: Node, most: int = 3) -> str:
+def _amounts(draw: random.Random, node: SampledProvider, most: int = 3) -> str:
     """Return amounts of up to `most` classes that the provider's inventories allow, or nothing."""
     names = _drawn(draw, sorted(node.inventories), most)
     wanted = []

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from placement.compare import searches
-from placement.compare.answers import Answer, Reader
-from placement.compare.deviations import READING, Asked, Cloud, Deviation, accepted
+from placement.compare.answers import Reader, ReceivedAnswer
+from placement.compare.deviations import (
+    READING,
+    DeviatingCloud,
+    DeviatingRequest,
+    Deviation,
+    accepted,
+)
 from placement.compare.headers import header_differences
 from placement.compare.request import Request
 from placement.compare.values import ABSENT, value_differences
@@ -17,7 +23,7 @@ BUSY = frozenset({429, 502, 503, 504})
 _OK, _CRASHED = 200, 500
 
 
-class Kind(enum.Enum):
+class VerdictKind(enum.Enum):
     """What came of a request."""
 
     SAME = "same"
@@ -45,22 +51,22 @@ class Verdict:
     :param why: of an error, or why it can't be decided
     """
 
-    kind: Kind
+    kind: VerdictKind
     differences: tuple[Difference, ...] = ()
-    deviation: Deviation[Asked, Cloud] | None = None
+    deviation: Deviation[DeviatingRequest, DeviatingCloud] | None = None
     why: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
+class ObservedAnswer:
     """What a service answered.
 
     :param everything: for a search with a limit, the answer to the search without it; None: it
         wasn't asked for, or there was none
     """
 
-    answer: Answer
-    everything: Answer | None = None
+    answer: ReceivedAnswer
+    everything: ReceivedAnswer | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,10 +80,10 @@ class Judge:
     this: Reader
     other_mount: str
     this_mount: str
-    cloud: Cloud
+    cloud: DeviatingCloud
     most: int | None = None
 
-    def verdict(self, request: Request, theirs: Look, mine: Look) -> Verdict:
+    def verdict(self, request: Request, theirs: ObservedAnswer, mine: ObservedAnswer) -> Verdict:
         """Return the judgement. A search with a limit may need looks at everything."""
         limit = searches.limit_of(request.path)
         if limit is None:
@@ -90,12 +96,12 @@ class Judge:
             return self._compared(request, theirs.answer, mine.answer)
         found = self._header_differences(theirs.answer, mine.answer)
         if found:
-            return Verdict(Kind.DIFFERENT, tuple(found))
+            return Verdict(VerdictKind.DIFFERENT, tuple(found))
         if not value_differences("body", *bodies):
-            return Verdict(Kind.SAME)
+            return Verdict(VerdictKind.SAME)
         return self._chosen(request, theirs, mine, limit)
 
-    def same(self, one: Look, two: Look, mine: bool) -> bool:
+    def same(self, one: ObservedAnswer, two: ObservedAnswer, mine: bool) -> bool:
         """Return whether two looks at one service show the same.
 
         :param mine: whether it is this service, not the other one
@@ -111,34 +117,34 @@ class Judge:
             and not value_differences("body", reader.body(first), reader.body(second))
         )
 
-    def _compared(self, request: Request, theirs: Answer, mine: Answer) -> Verdict:
+    def _compared(self, request: Request, theirs: ReceivedAnswer, mine: ReceivedAnswer) -> Verdict:
         statuses = theirs.status, mine.status
         bodies = self.other.body(theirs), self.this.body(mine)
         found = [] if theirs.status == mine.status else [Difference("status", *statuses)]
         found += [Difference(*one) for one in value_differences("body", *bodies)]
         of_headers = self._header_differences(theirs, mine)
         if statuses == (_CRASHED, _CRASHED):
-            return Verdict(Kind.ERROR, why="both services answered 500")
+            return Verdict(VerdictKind.ERROR, why="both services answered 500")
         deviation = None
         if found and self._can_deviate(request, statuses, bodies):
             deviation = accepted(READING, request, self.cloud, statuses, bodies)
         if deviation is not None and (theirs.status != mine.status or not of_headers):
-            return Verdict(Kind.KNOWN, deviation=deviation)
+            return Verdict(VerdictKind.KNOWN, deviation=deviation)
         busy = [
             f"{name} answered {status}"
             for name, status in zip(("the other service", "this service"), statuses, strict=True)
             if status in BUSY
         ]
         if busy:
-            return Verdict(Kind.ERROR, why=" and ".join(busy))
+            return Verdict(VerdictKind.ERROR, why=" and ".join(busy))
         if not found and not of_headers:
-            return Verdict(Kind.SAME)
+            return Verdict(VerdictKind.SAME)
         if self._is_cut_off(request, statuses, bodies):
             return Verdict(
-                Kind.UNDECIDED,
+                VerdictKind.UNDECIDED,
                 why=f"max_allocation_candidates ({self.most}) leaves out different candidates",
             )
-        return Verdict(Kind.DIFFERENT, (*found, *of_headers))
+        return Verdict(VerdictKind.DIFFERENT, (*found, *of_headers))
 
     def _can_deviate(
         self, request: Request, statuses: tuple[int, int], bodies: tuple[Any, Any]
@@ -159,43 +165,45 @@ class Judge:
             for body in bodies
         )
 
-    def _header_differences(self, theirs: Answer, mine: Answer) -> list[Difference]:
+    def _header_differences(self, theirs: ReceivedAnswer, mine: ReceivedAnswer) -> list[Difference]:
         found = header_differences(theirs, mine, self.other_mount, self.this_mount)
         return [Difference(*one) for one in found]
 
-    def _searched(self, answer: Answer | None, mine: bool = False) -> dict[str, Any] | None:
+    def _searched(self, answer: ReceivedAnswer | None, mine: bool = False) -> dict[str, Any] | None:
         """Return the body of a search's answer; None if it is another answer."""
         if answer is None or answer.status != _OK:
             return None
         body = (self.this if mine else self.other).body(answer)
         return body if searches.is_answer(body) else None
 
-    def _chosen(self, request: Request, theirs: Look, mine: Look, limit: int) -> Verdict:
+    def _chosen(
+        self, request: Request, theirs: ObservedAnswer, mine: ObservedAnswer, limit: int
+    ) -> Verdict:
         """Judge two choices of `limit` candidates by the searches without a limit."""
         others, ours = self._searched(theirs.everything), self._searched(mine.everything, True)
         if others is None and ours is None:
             return Verdict(
-                Kind.UNDECIDED,
+                VerdictKind.UNDECIDED,
                 why="the choices of candidates differ, and neither service answers without a limit",
             )
-        verdict = Verdict(Kind.SAME)
+        verdict = Verdict(VerdictKind.SAME)
         if theirs.everything is not None and mine.everything is not None and others and ours:
             unlimited = dataclasses.replace(request, path=searches.without_limit(request.path))
             verdict = self._compared(unlimited, theirs.everything, mine.everything)
-            if verdict.kind in (Kind.UNDECIDED, Kind.ERROR):
+            if verdict.kind in (VerdictKind.UNDECIDED, VerdictKind.ERROR):
                 return verdict
         found = list(verdict.differences)
         their_body, my_body = self._searched(theirs.answer), self._searched(mine.answer, True)
-        if verdict.kind is not Kind.KNOWN and their_body is not None:
+        if verdict.kind is not VerdictKind.KNOWN and their_body is not None:
             wrong = searches.limited(their_body, others or ours or {}, limit)
             found += [Difference(f"choice: {line}", "wrong", ABSENT) for line in wrong]
         if my_body is not None:
             wrong = searches.limited(my_body, ours or others or {}, limit)
             found += [Difference(f"choice: {line}", ABSENT, "wrong") for line in wrong]
         if found and (others is None or ours is None) and self._may_lose(request):
-            return Verdict(Kind.UNDECIDED, why="a service doesn't answer without the limit")
+            return Verdict(VerdictKind.UNDECIDED, why="a service doesn't answer without the limit")
         return (
-            dataclasses.replace(verdict, kind=Kind.DIFFERENT, differences=tuple(found))
+            dataclasses.replace(verdict, kind=VerdictKind.DIFFERENT, differences=tuple(found))
             if (found)
             else verdict
         )

@@ -25,7 +25,7 @@ class Entry:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Usage:
+class SlotUsage:
     """The usage of a slot.
 
     :param until_now: by all consumers, before the request
@@ -39,7 +39,7 @@ class Usage:
 def check(
     entries: Iterable[Entry],
     inventories: Mapping[Slot, Inventory],
-    usages: Mapping[Slot, Usage],
+    usages: Mapping[Slot, SlotUsage],
     class_names: Mapping[int, str],
     provider_uuids: Mapping[int, str],
 ) -> None:

@@ -37,7 +37,7 @@ class Provider:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Node:
+class TreePosition:
     """A provider's place in its tree, by database ids; operations read it under a lock."""
 
     id: int

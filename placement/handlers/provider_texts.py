@@ -16,7 +16,7 @@ _AT_ONCE, _LONG = 128, 10_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Form:
+class ProviderForm:
     """What a provider's JSON looks like at a version, below a path of the service.
 
     :param template: the JSON with placeholders for values
@@ -37,20 +37,20 @@ class Form:
         return (self.template % tuple(values)).encode()
 
 
-def form_of(call: Call) -> Form:
+def form_of(call: Call) -> ProviderForm:
     """Return the form that the call's version has; all calls with this form get the same one."""
     rels = tuple(rel for rel, since in _LINKS if call.at_least(since))
     return _form(call.path("resource_providers"), rels, call.at_least(14))
 
 
 @functools.lru_cache(maxsize=64)
-def _form(prefix: str, rels: tuple[str, ...], nested: bool) -> Form:
+def _form(prefix: str, rels: tuple[str, ...], nested: bool) -> ProviderForm:
     path = quoted(prefix)[1:-1].replace("%", "%%") + "/%s"
     links = [f'{{"rel": "self", "href": "{path}"}}']
     links += [f'{{"rel": "{rel}", "href": "{path}/{rel}"}}' for rel in rels]
     tree = ', "parent_provider_uuid": %s, "root_provider_uuid": %s' if nested else ""
     head = '{"uuid": %s, "name": %s, "generation": %s, "links": ['
-    return Form(head + ", ".join(links) + "]" + tree + "}", len(links), nested)
+    return ProviderForm(head + ", ".join(links) + "]" + tree + "}", len(links), nested)
 
 
 def list_of(texts: Sequence[bytes]) -> list[bytes]:

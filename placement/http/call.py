@@ -62,21 +62,21 @@ class Snapshots(Protocol):
         """Look whether others wrote without telling: the tables contradict what `current` said."""
 
 
-class Claims(Protocol):
+class ClaimMaker(Protocol):
     """What makes the claims of this process."""
 
     def make(self, claim: Any) -> Any:
         """Make one claim; return what it got."""
 
 
-class EmptySearches(Protocol):
+class EmptySearchHook(Protocol):
     """Who is told of searches that found nothing."""
 
     def tell(self, call: "Call", snapshot: "Snapshot", request: "CandidateRequest") -> None:
         """Take note of an empty search of the snapshot."""
 
 
-class Description(Protocol):
+class DescriptionText(Protocol):
     """The description of the API in one form."""
 
     @property
@@ -88,7 +88,7 @@ class Description(Protocol):
         """The whole description."""
 
 
-class Usages(Protocol):
+class ProjectUsageSource(Protocol):
     """What knows the usages of projects: `placement.operations.project_usages`."""
 
     def of_project(self, project: str, user: str | None, by_type: bool) -> Any:
@@ -110,10 +110,10 @@ class Suspicions(Protocol):
 
 
 #: returns the description of the API, of one version or of all, in a media type
-Described = Callable[[Version | None, str], Description]
+Described = Callable[[Version | None, str], DescriptionText]
 
 
-def _undescribed(version: Version | None, form: str) -> Description:
+def _undescribed(version: Version | None, form: str) -> DescriptionText:
     raise NotFound("")
 
 
@@ -133,10 +133,10 @@ class Services:
     database: Database
     policy: Policy
     snapshot: Snapshots
-    claims: Claims
+    claims: ClaimMaker
     watch: FeedWatch
-    empty_searches: EmptySearches
-    usages: Usages
+    empty_searches: EmptySearchHook
+    usages: ProjectUsageSource
     lists: Lists
     suspects: Suspicions
     offers: tuple[str, ...] = ()

@@ -132,7 +132,7 @@ def _request_id(told: str) -> str | None:
     return told if _REQUEST_ID.fullmatch(told) else None
 
 
-class StatementCount:
+class StatementCounting:
     """Middleware that counts the SQL statements of a request, for the log."""
 
     def __init__(self, application: WSGIApplication, database: Database) -> None:

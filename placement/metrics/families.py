@@ -35,7 +35,7 @@ OF_GROUP, TOGETHER = "group", "together"
 SAME, DIFFERENT, FAILED, PUT_OFF = "same", "different", "failed", "put_off"
 
 
-class Kind(enum.Enum):
+class FamilyKind(enum.Enum):
     """What a family of metrics is."""
 
     COUNTER = "counter"
@@ -54,7 +54,7 @@ class Family:
     """
 
     name: str
-    kind: Kind
+    kind: FamilyKind
     text: str
     labels: tuple[tuple[str, tuple[str, ...]], ...] = ()
     buckets: tuple[float, ...] = ()
@@ -63,7 +63,7 @@ class Family:
     @property
     def width(self) -> int:
         """Return how many numbers a series has: for a histogram, buckets, `+Inf` and the sum."""
-        return len(self.buckets) + 2 if self.kind is Kind.HISTOGRAM else 1
+        return len(self.buckets) + 2 if self.kind is FamilyKind.HISTOGRAM else 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +102,7 @@ def families(
     """
     method = ("method", METHODS)
     route = ("route", (UNMATCHED, *routes))
-    counter, gauge, histogram = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+    counter, gauge, histogram = FamilyKind.COUNTER, FamilyKind.GAUGE, FamilyKind.HISTOGRAM
     return Families(
         Family(
             "placement_http_requests",

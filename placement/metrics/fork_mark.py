@@ -8,7 +8,7 @@ from typing import Protocol
 _WIPE_ON_FORK = 18
 
 
-class Mark(Protocol):
+class SharedMark(Protocol):
     """`mark[0]` is true in the process that made it, and false in those that it forks."""
 
     def __getitem__(self, index: int, /) -> int: ...
@@ -24,7 +24,7 @@ class ProcessId:
         return os.getpid() == self._process
 
 
-def fork_mark() -> Mark:
+def fork_mark() -> SharedMark:
     """Make a mark. Servers may fork without telling Python, so hooks of `os` aren't enough."""
     page = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     try:

@@ -2,10 +2,10 @@
 
 import hashlib
 
-from placement.metrics.families import OTHER, Families, Family, Kind
+from placement.metrics.families import OTHER, Families, Family, FamilyKind
 
 
-class Layout:
+class SeriesLayout:
     """The places of all series, as indexes of numbers.
 
     Attributes: `width` is how many numbers there are; `digest` differs for different layouts.
@@ -49,5 +49,5 @@ class Layout:
 
     def of_gauges(self) -> list[int]:
         """Return the places of all gauges."""
-        parts = [self.part(family) for family in self.families if family.kind is Kind.GAUGE]
+        parts = [self.part(family) for family in self.families if family.kind is FamilyKind.GAUGE]
         return [at for part in parts for at in range(part.start, part.stop)]

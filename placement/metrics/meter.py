@@ -21,8 +21,8 @@ from placement.metrics.families import (
     UNMATCHED,
     Family,
 )
-from placement.metrics.fork_mark import Mark, fork_mark
-from placement.metrics.layout import Layout
+from placement.metrics.fork_mark import SharedMark, fork_mark
+from placement.metrics.layout import SeriesLayout
 from placement.metrics.slots import Cells, NoSlot, Slot, Slots
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Meter:
     If no slot is left, or the memory can't be opened, it counts for itself, and nobody sees it.
     """
 
-    def __init__(self, layout: Layout, slots: Slots) -> None:
+    def __init__(self, layout: SeriesLayout, slots: Slots) -> None:
         self.layout = layout
         self._slots = slots
         self._lock, self._beginning = threading.Lock(), threading.Lock()
@@ -64,7 +64,7 @@ class Meter:
         #: one for each request that is being answered: to append to a list needs no lock
         self._answering: list[None] = []
         #: false until the first request of the process
-        self._mark: Mark = (0,)
+        self._mark: SharedMark = (0,)
         self._end_looks: Callable[[], object] = lambda: None
         self._cells: Cells
         self.begin_in_process()

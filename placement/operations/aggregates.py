@@ -6,7 +6,7 @@ from placement.errors import GenerationConflict
 from placement.storage import aggregates, providers
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 
 
 def replace_aggregates(
@@ -28,7 +28,7 @@ def replace_aggregates(
                 "Please update the generation and try again."
             )
         join(connection, {node.id: wanted})
-        change_feed.record(connection, [node.id], Kind.AGGREGATES)
+        change_feed.record(connection, [node.id], ChangeKind.AGGREGATES)
         if generation is None:
             return node.generation
         providers.bump(connection, [node.id])

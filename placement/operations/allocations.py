@@ -4,17 +4,17 @@ import dataclasses
 from collections.abc import Collection, Container, Mapping, Sequence
 
 from placement.domain import allocation
-from placement.domain.allocation import Entry, Slot, Usage
+from placement.domain.allocation import Entry, Slot, SlotUsage
 from placement.domain.capacity import Inventory
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import NotFound, UnknownProviderNamed
 from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import allocations, consumers, inventories, providers
 from placement.storage import resource_classes as classes
-from placement.storage.database.connection import Answer, Question
+from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import TRIES, Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 
 NO_INVENTORIES: Mapping[Slot, Inventory] = {}
 
@@ -36,11 +36,11 @@ def write_allocations(
 
 
 @dataclasses.dataclass(frozen=True)
-class Room:
+class ProviderRoom:
     """What providers offer, and what others than the consumers of a write use of it, by slot."""
 
     stock: Mapping[Slot, Inventory]
-    usages: Mapping[Slot, Usage]
+    usages: Mapping[Slot, SlotUsage]
 
     @staticmethod
     def questions(
@@ -51,7 +51,7 @@ class Room:
         return inventories.slots_question(uuids), allocations.usages_question(uuids, theirs)
 
     @classmethod
-    def of(cls, answers: Sequence[Answer]) -> "Room":
+    def of(cls, answers: Sequence[StatementResult]) -> "ProviderRoom":
         """Return what the answers say."""
         stock, usages = answers
         return cls(inventories.slots_in(stock), allocations.usages_in(usages))
@@ -59,7 +59,7 @@ class Room:
 
 def lock(
     connection: Connection, requests: Sequence[ConsumerRequest], also: Collection[str] = ()
-) -> tuple[LockedConsumers, Mapping[str, providers.Node], Room | None]:
+) -> tuple[LockedConsumers, Mapping[str, providers.TreePosition], ProviderRoom | None]:
     """Lock the consumers, then the providers requested and those with stored allocations.
 
     Return the consumers, the providers by uuid, and the room of the requested providers; None if
@@ -71,7 +71,7 @@ def lock(
     if not named or not all(request.allocations for request in requests):
         locked = LockedConsumers.lock(connection, requests)
         return locked, providers.lock(connection, named, locked.provider_ids()), None
-    room = Room.questions(named, requests)
+    room = ProviderRoom.questions(named, requests)
     locking = providers.lock_question(connection, named)
     if locking is not None and all(request.generation is None for request in requests):
         # a consumer that must be new holds nothing that would have to be locked in order, or else
@@ -79,17 +79,17 @@ def lock(
         locked, (found, *answers) = LockedConsumers.lock_and_ask(
             connection, requests, locking, *room
         )
-        return locked, providers.nodes_in(found), Room.of(answers)
+        return locked, providers.nodes_in(found), ProviderRoom.of(answers)
     locked = LockedConsumers.lock(connection, requests)
     nodes, answers = providers.lock_and_ask(connection, named, locked.provider_ids(), *room)
-    return locked, nodes, Room.of(answers)
+    return locked, nodes, ProviderRoom.of(answers)
 
 
 def store(
     connection: Connection,
     locked: LockedConsumers,
-    nodes: Mapping[str, providers.Node],
-    room: Room | None = None,
+    nodes: Mapping[str, providers.TreePosition],
+    room: ProviderRoom | None = None,
     writes: Mapping[str, int] | None = None,
 ) -> None:
     """Replace the allocations of locked consumers; raises what `write_allocations` raises.
@@ -109,7 +109,7 @@ def store(
         providers.bump(connection, stocked)
     else:
         providers.bump_by(connection, {ids[uuid]: number for uuid, number in writes.items()})
-    change_feed.record(connection, stocked | locked.provider_ids(), Kind.USAGE)
+    change_feed.record(connection, stocked | locked.provider_ids(), ChangeKind.USAGE)
 
 
 def save(
@@ -118,7 +118,7 @@ def save(
     provider_ids: Mapping[str, int],
     class_ids: Mapping[str, int],
     new: Mapping[Slot, Inventory] = NO_INVENTORIES,
-    room: Room | None = None,
+    room: ProviderRoom | None = None,
 ) -> list[Entry]:
     """Store the requested allocations if the inventories have room for them, and return them.
 
@@ -136,8 +136,8 @@ def save(
         stocked = {entry.provider_id for entry in entries}
         wanted = {entry.class_id for entry in entries}
         if room is None:
-            asked = Room.questions([uuids[key] for key in stocked], locked.requests)
-            room = Room.of(connection.execute_all(*asked))
+            asked = ProviderRoom.questions([uuids[key] for key in stocked], locked.requests)
+            room = ProviderRoom.of(connection.execute_all(*asked))
         with locked.refusing(connection):
             allocation.check(
                 entries,
@@ -179,6 +179,6 @@ def delete_allocations(database: Database, consumer: str) -> None:
             raise NotFound(f"No allocations for consumer '{consumer}'")
         allocations.delete(connection, [consumer])
         consumers.delete(connection, [stored.id for stored in known.values()])
-        change_feed.record(connection, {entry.provider_id for entry in held}, Kind.USAGE)
+        change_feed.record(connection, {entry.provider_id for entry in held}, ChangeKind.USAGE)
 
     database.write(delete)

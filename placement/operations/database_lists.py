@@ -18,7 +18,7 @@ Write = Callable[[Listed], bytes]
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ListedProviders:
     """Providers as JSON, ordered by id.
 
     :param texts: one or several in each, separated by a comma and a space
@@ -29,20 +29,20 @@ class Found:
     modified: datetime.datetime | None
 
 
-class AskedLists:
+class DatabaseLists:
     """Asks the database for lists, and counts them until the snapshot of searches pays."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._count = 0
 
-    def find(self, wanted: ProviderFilter, write: Write) -> Found:
+    def find(self, wanted: ProviderFilter, write: Write) -> ListedProviders:
         """Return the providers that pass.
 
         Raises BadRequest for traits and resource classes that don't exist.
         """
         listed = provider_search.find(self._database, wanted)
-        return Found([write(each) for each in listed.providers], listed.modified)
+        return ListedProviders([write(each) for each in listed.providers], listed.modified)
 
     def is_worth_loading(self, wanted: ProviderFilter) -> bool:
         """Count a list; say whether there were so many that loading the snapshot pays."""

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory, offers_nothing, refuse_no_number
-from placement.domain.provider import Node
+from placement.domain.provider import TreePosition
 from placement.errors import (
     GenerationConflict,
     InvalidCapacity,
@@ -14,10 +14,10 @@ from placement.errors import (
     InventoryNotFound,
 )
 from placement.storage import allocations, inventories, providers, resource_classes
-from placement.storage.database.connection import Answer, Question
+from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 
 
 def create_inventory(
@@ -136,7 +136,7 @@ def delete_inventories(database: Database, uuid: str) -> None:
 
 def _lock_at(
     connection: Connection, uuid: str, generation: int, *questions: Question
-) -> tuple[Node, list[Answer]]:
+) -> tuple[TreePosition, list[StatementResult]]:
     node, answers = providers.lock_one_and_ask(connection, uuid, *questions)
     if node.generation != generation:
         raise GenerationConflict()
@@ -177,7 +177,7 @@ def refuse_in_use(
             raise InventoryInUse(resource_classes=names, uuid=uuid)
 
 
-def _finish(connection: Connection, node: Node) -> int:
+def _finish(connection: Connection, node: TreePosition) -> int:
     providers.bump(connection, [node.id])
-    change_feed.record(connection, [node.id], Kind.INVENTORY)
+    change_feed.record(connection, [node.id], ChangeKind.INVENTORY)
     return node.generation + 1

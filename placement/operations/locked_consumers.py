@@ -8,7 +8,7 @@ from placement.domain.allocation import Entry
 from placement.domain.consumer import Consumer, ConsumerRequest, check_generation, named_twice
 from placement.errors import AllocationRefused, LostRace
 from placement.storage import allocations, consumers
-from placement.storage.database.connection import Answer, Question
+from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection
 
 Row = Mapping[str, object]
@@ -44,7 +44,7 @@ class LockedConsumers:
         requests: Sequence[ConsumerRequest],
         *questions: Question,
         wait: bool = True,
-    ) -> tuple["LockedConsumers", list[Answer]]:
+    ) -> tuple["LockedConsumers", list[StatementResult]]:
         """Do as `lock`, then ask questions, in one message if that can be; return the answers.
 
         :param wait: whether to wait for consumers that others have locked. If not, these aren't

@@ -18,8 +18,8 @@ from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.storage import project_holdings, usages
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import NO_PROVIDER, Cursor, Kind
-from placement.storage.project_holdings import Holding
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
+from placement.storage.project_holdings import ProjectAllocation
 from placement.storage.usages import ProjectUsage
 
 #: allocations that a project must have before it is remembered: a few are added up as quickly
@@ -45,7 +45,7 @@ class _Owner(NamedTuple):
 class Holdings:
     """What the consumers of a project hold, by provider, and the sums of it."""
 
-    def __init__(self, rows: Iterable[Holding] = ()) -> None:
+    def __init__(self, rows: Iterable[ProjectAllocation] = ()) -> None:
         self._of_provider: dict[int, list[tuple[_Owner, int, int, int]]] = {}
         self._class_names: dict[int, str | None] = {}
         #: by owner and class: the number of allocations, and what they take
@@ -56,14 +56,14 @@ class Holdings:
         self.size = 0
         self._add(rows)
 
-    def replace(self, provider_ids: Iterable[int], rows: Iterable[Holding]) -> None:
+    def replace(self, provider_ids: Iterable[int], rows: Iterable[ProjectAllocation]) -> None:
         """Put what is held of some providers in place of what was."""
         for provider_id in provider_ids:
             for owner, consumer_id, class_id, used in self._of_provider.pop(provider_id, ()):
                 self._count(owner, consumer_id, class_id, -1, -used)
         self._add(rows)
 
-    def _add(self, rows: Iterable[Holding]) -> None:
+    def _add(self, rows: Iterable[ProjectAllocation]) -> None:
         owners: dict[_Owner, _Owner] = {owner: owner for owner in self._consumers}
         for row in rows:
             owner = _Owner(row.user, row.type_name)
@@ -109,7 +109,7 @@ class Holdings:
 
 
 @dataclasses.dataclass
-class _Held:
+class _HeldProject:
     """What is remembered of a project.
 
     :param holdings: as they were at the cursor; changed in place
@@ -128,7 +128,7 @@ class _Project:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.held: _Held | None = None
+        self.held: _HeldProject | None = None
 
 
 class ProjectUsages:
@@ -221,7 +221,7 @@ class ProjectUsages:
             while total > self._most:
                 total -= _size(self._projects.popitem(last=False)[1])
 
-    def _current(self, project: str, known: _Project) -> _Held | None:
+    def _current(self, project: str, known: _Project) -> _HeldProject | None:
         """Bring what is remembered up to date; None if the database has to answer.
 
         If that fails in any way, the next request reads all of the project.
@@ -243,22 +243,24 @@ class ProjectUsages:
         self._keep_few(project, known)
         return held
 
-    def _is_old(self, held: _Held) -> bool:
+    def _is_old(self, held: _HeldProject) -> bool:
         return bool(self._longest) and self._clock() - held.read_at > self._longest
 
-    def _advanced(self, connection: Connection, project: str, held: _Held | None) -> _Held | None:
+    def _advanced(
+        self, connection: Connection, project: str, held: _HeldProject | None
+    ) -> _HeldProject | None:
         news = None
         if held is not None:
             news = change_feed.read(connection, held.cursor, _MOST_NEWS)
         if held is None or news is None:
             return self._read(connection, project)
-        of_none = news.kinds.get(NO_PROVIDER, Kind(0))
-        if Kind.OTHERS in of_none:
+        of_none = news.kinds.get(NO_PROVIDER, ChangeKind(0))
+        if ChangeKind.OTHERS in of_none:
             self._others.heard()
             if self._others.may_write:
                 return None
         changed = [provider_id for provider_id in news.kinds if provider_id != NO_PROVIDER]
-        if Kind.NAMES in of_none or len(changed) * _OF_PROVIDER > held.holdings.size:
+        if ChangeKind.NAMES in of_none or len(changed) * _OF_PROVIDER > held.holdings.size:
             return self._read(connection, project)
         if changed:
             rows = project_holdings.on_providers(connection, project, changed)
@@ -266,14 +268,14 @@ class ProjectUsages:
         held.cursor, held.newest = news.cursor, project_holdings.newest(connection)
         return held
 
-    def _read(self, connection: Connection, project: str) -> _Held | None:
+    def _read(self, connection: Connection, project: str) -> _HeldProject | None:
         """Read all of a project; None while others write."""
         begun = self._clock()
         cursor = change_feed.start(connection)
         if self._others.may_write_now(connection, cursor):
             return None
         rows = project_holdings.of_project(connection, project)
-        return _Held(Holdings(rows), cursor, project_holdings.newest(connection), begun)
+        return _HeldProject(Holdings(rows), cursor, project_holdings.newest(connection), begun)
 
 
 def _size(project: _Project) -> int:

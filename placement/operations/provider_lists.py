@@ -11,7 +11,7 @@ from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.candidates.masks.provider_matching import matching
 from placement.domain.provider_filter import ProviderFilter
-from placement.operations.database_lists import AskedLists, Found, Write
+from placement.operations.database_lists import DatabaseLists, ListedProviders, Write
 from placement.storage import provider_list
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
@@ -36,7 +36,7 @@ class ProviderLists:
         self,
         database: Database,
         others: OthersInFeed,
-        asked: AskedLists,
+        asked: DatabaseLists,
         live: LiveSnapshot | None = None,
     ) -> None:
         self._database = database
@@ -44,7 +44,7 @@ class ProviderLists:
         self._asked = asked
         self._live = live
 
-    def find(self, wanted: ProviderFilter, form: Hashable, write: Write) -> Found:
+    def find(self, wanted: ProviderFilter, form: Hashable, write: Write) -> ListedProviders:
         """Return the providers that pass.
 
         Raises BadRequest for traits and resource classes that don't exist.
@@ -54,7 +54,9 @@ class ProviderLists:
         found = self._remembered(wanted, form, write)
         return self._asked.find(wanted, write) if found is None else found
 
-    def _remembered(self, wanted: ProviderFilter, form: Hashable, write: Write) -> Found | None:
+    def _remembered(
+        self, wanted: ProviderFilter, form: Hashable, write: Write
+    ) -> ListedProviders | None:
         """Return what the snapshot and remembered texts say; None: ask the database."""
         live = self._live
         if live is None or self._others.may_write or wanted.name is not None:
@@ -110,6 +112,6 @@ def _by_id(snapshot: Snapshot, slots: Slots, items: Sequence[Item]) -> list[Item
     return [items[at] for at in np.argsort(snapshot.register.ids[slots])]
 
 
-def _found(items: Sequence[Item]) -> Found:
+def _found(items: Sequence[Item]) -> ListedProviders:
     modified = provider_list.newest([item.newest for item in items])
-    return Found([item.text for item in items], modified)
+    return ListedProviders([item.text for item in items], modified)

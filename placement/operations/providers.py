@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from placement.domain import tree
-from placement.domain.provider import UNCHANGED, Node, Provider, Unchanged
+from placement.domain.provider import UNCHANGED, Provider, TreePosition, Unchanged
 from placement.domain.provider_names import refuse_taken
 from placement.errors import (
     CreationRefused,
@@ -18,7 +18,7 @@ from placement.storage import aggregates, allocations, inventories, providers, t
 from placement.storage.database import galera_locks
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.locking import Hold
 from placement.storage.providers import NewProvider
 from placement.storage.tables import utcnow
@@ -46,7 +46,7 @@ def create_provider(database: Database, uuid: str, name: str, parent_uuid: str |
             galera_locks.hold_trees(connection, [parent.root_id])
             new = NewProvider(uuid, name, parent.id, parent.root_id)
         provider_id = providers.insert(connection, [new])[uuid]
-        change_feed.record(connection, [provider_id], Kind.ROW)
+        change_feed.record(connection, [provider_id], ChangeKind.ROW)
         return Provider(provider_id, uuid, name, 0, parent_uuid, root_uuid, utcnow(), None)
 
     return database.write(create)
@@ -60,7 +60,7 @@ def refuse_new(uuid: str, name: str | None, parent_uuid: str | None) -> None:
         raise CreationRefused(uuid=uuid, name=name, reason=tree.OWN_PARENT)
 
 
-def _lock_parent(connection: Connection, parent: Node) -> str:
+def _lock_parent(connection: Connection, parent: TreePosition) -> str:
     """Lock a parent and its root, because the new row refers to both; return the root's uuid.
 
     Raises LostRace if the parent was deleted, or moved to another tree, before it was locked.
@@ -115,7 +115,7 @@ def update_provider(
             providers.rename(connection, {node.id: name})
         if move is not None:
             move.store(connection)
-        change_feed.record(connection, move.below if move else [node.id], Kind.ROW)
+        change_feed.record(connection, move.below if move else [node.id], ChangeKind.ROW)
         after = providers.get(connection, uuid) if move else before
         return Provider(
             node.id,
@@ -140,8 +140,8 @@ class _Move:
     :param below: ids of the provider and of its descendants
     """
 
-    node: Node
-    parent: Node | None
+    node: TreePosition
+    parent: TreePosition | None
     members: set[int]
     below: list[int]
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from placement.domain import allocation
 from placement.domain.capacity import Inventory, refuse_no_number
 from placement.domain.consumer import ConsumerRequest
-from placement.domain.provider import Node
+from placement.domain.provider import TreePosition
 from placement.errors import GenerationConflict, NamedProviderUnknown
 from placement.operations.allocations import refuse_unknown_providers, save
 from placement.operations.inventories import refuse_in_use
@@ -15,7 +15,7 @@ from placement.storage import inventories, providers
 from placement.storage import resource_classes as classes
 from placement.storage.database.engine import TRIES, Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 
 #: the provider generation that the caller expects, and the new inventories by class name
 Stock = tuple[int, Mapping[str, Inventory]]
@@ -58,7 +58,7 @@ def reshape(
 
 
 def check_generations(
-    given: Mapping[str, int], nodes: Mapping[str, Node], place: str = "inventories"
+    given: Mapping[str, int], nodes: Mapping[str, TreePosition], place: str = "inventories"
 ) -> None:
     """Raise NamedProviderUnknown or GenerationConflict for the first provider that isn't as given.
 
@@ -113,7 +113,7 @@ def replace(
 
 
 def _steps(
-    stocks: Mapping[str, Stock], nodes: Mapping[str, Node], entries: list[allocation.Entry]
+    stocks: Mapping[str, Stock], nodes: Mapping[str, TreePosition], entries: list[allocation.Entry]
 ) -> dict[int, int]:
     """Return the increment of each generation: the reference writes in three rounds (4.4)."""
     steps = collections.Counter({entry.provider_id for entry in entries})
@@ -129,11 +129,11 @@ def _touched(locked: LockedConsumers, entries: list[allocation.Entry]) -> set[in
 def _record(
     connection: Connection,
     stocks: Mapping[str, Stock],
-    nodes: Mapping[str, Node],
+    nodes: Mapping[str, TreePosition],
     used: set[int],
 ) -> None:
-    kinds = dict.fromkeys(used, Kind.USAGE)
+    kinds = dict.fromkeys(used, ChangeKind.USAGE)
     for uuid in stocks:
         node_id = nodes[uuid].id
-        kinds[node_id] = kinds.get(node_id, Kind(0)) | Kind.INVENTORY
+        kinds[node_id] = kinds.get(node_id, ChangeKind(0)) | ChangeKind.INVENTORY
     change_feed.record_each(connection, kinds)

@@ -6,7 +6,7 @@ from placement.errors import ResourceClassExists, ResourceClassInUse, StandardNa
 from placement.storage import resource_classes
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 
 
 def create_resource_class(database: Database, name: str) -> None:
@@ -54,9 +54,9 @@ def rename_resource_class(database: Database, name: str, new_name: str) -> None:
         resource_classes.rename(connection, found.id, new_name)
         # who follows the feed has copies with the old name
         renamed = dict.fromkeys(
-            resource_classes.providers_with(connection, found.id), Kind.INVENTORY
+            resource_classes.providers_with(connection, found.id), ChangeKind.INVENTORY
         )
-        change_feed.record_each(connection, {NO_PROVIDER: Kind.NAMES, **renamed})
+        change_feed.record_each(connection, {NO_PROVIDER: ChangeKind.NAMES, **renamed})
 
     database.write(rename)
 

@@ -13,7 +13,7 @@ from placement.errors import (
 from placement.storage import providers, traits
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.traits import Trait
 
 
@@ -85,7 +85,7 @@ def replace_traits(
         changed = give(connection, {node.id: after}, {node.id: set(held.scalars())})
         if changed:
             providers.bump(connection, [node.id])
-            change_feed.record(connection, [node.id], Kind.TRAITS)
+            change_feed.record(connection, [node.id], ChangeKind.TRAITS)
         listed = sorted(found.values(), key=lambda trait: trait.name)
         return listed, node.generation + bool(changed)
 
@@ -137,6 +137,6 @@ def delete_traits(database: Database, uuid: str) -> None:
         node = providers.lock_one(connection, uuid)
         if traits.dissociate_all(connection, [node.id]):
             providers.bump(connection, [node.id])
-            change_feed.record(connection, [node.id], Kind.TRAITS)
+            change_feed.record(connection, [node.id], ChangeKind.TRAITS)
 
     database.write(delete)

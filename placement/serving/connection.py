@@ -21,7 +21,7 @@ ASKS_AFTER = 1.0
 STILL_THERE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Connection(HTTPChannel):
+class ClientConnection(HTTPChannel):
     """A client's connection. No thread ever waits for the client.
 
     The loop reads requests and sends responses. Between the two, a thread runs the application. If

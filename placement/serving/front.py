@@ -14,9 +14,9 @@ from waitress.task import ThreadedTaskDispatcher
 
 from placement.http.environ import WSGIApplication
 from placement.http.probes import PATHS as PROBE_PATHS
-from placement.serving.connection import Connection
+from placement.serving.connection import ClientConnection
 from placement.serving.loop import Sockets
-from placement.serving.request_parser import LONGEST_HEAD, Parser
+from placement.serving.request_parser import LONGEST_HEAD, BoundedRequestParser
 from placement.serving.request_tasks import Busy, Refusing
 
 LOG = logging.getLogger(__name__)
@@ -45,15 +45,15 @@ MOST_BEFORE_LOOK = 64 * 1024 * 1024
 class Listening:
     """Mixin for listeners of both address families; connects waitress's code to the front."""
 
-    channel_class = Connection
-    parser_class = Parser
+    channel_class = ClientConnection
+    parser_class = BoundedRequestParser
 
     def __init__(self, front: "Front", *args: Any, **named: Any) -> None:
         self.front = front
         self.threads = front.threads
         self.longest_body = front.longest_body
         self.client_timeout = front.client_timeout
-        self.look_again: Callable[[Connection], None] = front.look_again
+        self.look_again: Callable[[ClientConnection], None] = front.look_again
         self.note_held: Callable[[int], None] = front.note_held
         super().__init__(*args, **named)
 
@@ -87,7 +87,7 @@ class Listening:
                 # the client is gone already
                 sock.close()
 
-    def add_task(self, connection: Connection) -> None:
+    def add_task(self, connection: ClientConnection) -> None:
         """Hand the connection's next request to a thread."""
         self.front.hand_out(connection)
 
@@ -235,7 +235,7 @@ class Front:
             for listener in self._listeners:
                 listener.trigger.close()
 
-    def _connected(self) -> list[Connection]:
+    def _connected(self) -> list[ClientConnection]:
         return [
             connection
             for listener in self._listeners
@@ -254,7 +254,7 @@ class Front:
                 connection.ask_if_there()
         self._bound_held({one: held for one in connected if (held := one.held())})
 
-    def _bound_held(self, held: dict[Connection, int]) -> None:
+    def _bound_held(self, held: dict[ClientConnection, int]) -> None:
         total = sum(held.values())
         waiting = [one for one in held if one.waits_for_client()]
         for connection in sorted(waiting, key=lambda one: one.waiting_since):
@@ -277,7 +277,7 @@ class Front:
 
     # for all threads
 
-    def look_again(self, connection: Connection) -> None:
+    def look_again(self, connection: ClientConnection) -> None:
         """Tell the loop that a thread has changed the connection."""
         self._sockets.look_again(connection)
         if not self._rung:
@@ -290,7 +290,7 @@ class Front:
         """Count bytes that were received or buffered."""
         self._came += count
 
-    def hand_out(self, connection: Connection) -> None:
+    def hand_out(self, connection: ClientConnection) -> None:
         """Queue the connection's next request for a thread, or reject it with 503."""
         if not connection.begin():
             self.look_again(connection)
@@ -305,7 +305,7 @@ class Front:
         self._open.add_task(connection)
 
 
-def _is_unhindered(request: Parser) -> bool:
+def _is_unhindered(request: BoundedRequestParser) -> bool:
     """Return whether the request has a separate thread. Probes have no token."""
     if request.path in PROBE_PATHS:
         return not any(token in request.headers for token in _TOKENS)

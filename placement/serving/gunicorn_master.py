@@ -8,7 +8,7 @@ from gunicorn.app.base import BaseApplication
 from placement.http.environ import WSGIApplication
 
 
-class Server(BaseApplication):
+class GunicornServer(BaseApplication):
     """gunicorn with the settings of our command line instead of gunicorn's.
 
     The attributes are read by the workers (placement.serving.worker).

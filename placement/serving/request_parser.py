@@ -11,7 +11,7 @@ LONGEST_CHUNK_LINE = 8_192
 LONGEST_HEAD = 64 * 1024
 
 
-class NoRoom:
+class BodyWithoutRoom:
     """Like an error of waitress's: there is no room for the body."""
 
     code = 507
@@ -31,7 +31,7 @@ class Body:
     def __init__(self, buffer: Any) -> None:
         self._buffer = buffer
         self._length = 0
-        self.no_room: NoRoom | None = None
+        self.no_room: BodyWithoutRoom | None = None
         self.getfile, self.close = buffer.getfile, buffer.close
 
     def append(self, data: bytes) -> None:
@@ -41,13 +41,13 @@ class Body:
             try:
                 self._buffer.append(data)
             except OSError as failed:
-                self.no_room = NoRoom(failed)
+                self.no_room = BodyWithoutRoom(failed)
 
     def __len__(self) -> int:
         return self._length
 
 
-class Parser(HTTPRequestParser):
+class BoundedRequestParser(HTTPRequestParser):
     """Parser of one request; `error` says why the request is invalid.
 
     The parser doesn't read a body to its end if it is too long. It treats the request as complete,

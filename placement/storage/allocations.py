@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.domain.allocation import Entry, Slot, Usage
+from placement.domain.allocation import Entry, Slot, SlotUsage
 from placement.domain.consumer import Holding, Owner
 from placement.storage.consumers import OWNED, OWNER
 from placement.storage.database.compiled import Compiled, Rows
@@ -151,10 +151,10 @@ def usages_question(uuids: Collection[str], consumers: Collection[str]) -> Quest
     return _USAGES, {"providers": list(uuids), "consumers": list(consumers)}
 
 
-def usages_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, Usage]:
+def usages_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, SlotUsage]:
     """Return the answer to `usages_question` by slot; unused slots are missing."""
     return {
-        (provider_id, class_id): Usage(int(until_now), int(by_others))
+        (provider_id, class_id): SlotUsage(int(until_now), int(by_others))
         for provider_id, class_id, until_now, by_others in rows
     }
 

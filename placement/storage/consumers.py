@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement.domain.consumer import Consumer
 from placement.storage import stored_names
 from placement.storage.database.compiled import Compiled
-from placement.storage.database.connection import Answer, Question
+from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection
 from placement.storage.driver import list_parameters
 from placement.storage.driver.dialects import MYSQL
@@ -157,7 +157,7 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
 
 def lock_and_ask(
     connection: Connection, uuids: Collection[str], *questions: Question, wait: bool = True
-) -> tuple[dict[str, Consumer], list[Answer]]:
+) -> tuple[dict[str, Consumer], list[StatementResult]]:
     """Lock the consumers in id order, then ask questions, in one message if that can be.
 
     Return the consumers by uuid, without unknown ones, and the answers.

@@ -21,7 +21,7 @@ from placement.storage.tables import resource_providers as providers
 _BATCH = 2048
 
 
-class Held(NamedTuple):
+class HeldRow(NamedTuple):
     """An allocation of a consumer, with the consumer's attributes by name.
 
     :param root_id: database id of the root of the provider's tree
@@ -94,12 +94,12 @@ _OF_PROVIDERS = (
 )
 
 
-def of_trees(connection: Connection, root_ids: Sequence[int]) -> Iterator[Held]:
+def of_trees(connection: Connection, root_ids: Sequence[int]) -> Iterator[HeldRow]:
     """Yield what the consumers hold that hold anything in these trees; each one's in a row."""
     return _held(connection, _OF_TREES, {"roots": list(root_ids)})
 
 
-def of_consumers(connection: Connection, uuids: Sequence[str]) -> Iterator[Held]:
+def of_consumers(connection: Connection, uuids: Sequence[str]) -> Iterator[HeldRow]:
     """Yield what these consumers hold, each one's in a row; nothing for unknown consumers."""
     return _held(connection, _OF_CONSUMERS, {"consumers": list(uuids)})
 
@@ -117,6 +117,6 @@ def of_providers(connection: Connection, uuids: Sequence[str]) -> Iterator[Seque
 
 def _held(
     connection: Connection, question: sa.Select[Any], values: dict[str, Any]
-) -> Iterator[Held]:
+) -> Iterator[HeldRow]:
     for part in connection.execute(question, values).partitions(_BATCH):
-        yield from (Held(*row) for row in part)
+        yield from (HeldRow(*row) for row in part)

@@ -20,7 +20,7 @@ from placement.storage.tables import (
 )
 
 
-class Holding(NamedTuple):
+class ProjectAllocation(NamedTuple):
     """An allocation of one of the project's consumers.
 
     :param consumer_id: database id
@@ -69,17 +69,17 @@ _NEWEST = Compiled(_LAST)
 _LOOK = Compiled(sa.select(_LAST.scalar_subquery(), *change_feed.TOTALS))
 
 
-def of_project(connection: Connection, project: str) -> list[Holding]:
+def of_project(connection: Connection, project: str) -> list[ProjectAllocation]:
     """Return all that the project's consumers hold."""
-    return [Holding(*row) for row in connection.execute(_ALL, {"project": project})]
+    return [ProjectAllocation(*row) for row in connection.execute(_ALL, {"project": project})]
 
 
 def on_providers(
     connection: Connection, project: str, provider_ids: Sequence[int]
-) -> list[Holding]:
+) -> list[ProjectAllocation]:
     """Return what the project's consumers hold of some providers."""
     values = {"project": project, "providers": list(provider_ids)}
-    return [Holding(*row) for row in connection.execute(_ON_PROVIDERS, values)]
+    return [ProjectAllocation(*row) for row in connection.execute(_ON_PROVIDERS, values)]
 
 
 def newest(connection: Connection) -> int | None:

@@ -38,7 +38,7 @@ _MOST_JOINED = 8
 
 
 @dataclasses.dataclass(frozen=True)
-class Shape:
+class SearchShape:
     """The conditions of a search. Requests of the same shape differ only in the values."""
 
     in_tree: bool = False
@@ -80,7 +80,9 @@ def search(connection: Connection, wanted: ProviderFilter) -> ProviderList:
     return ProviderList([row[:-1] for row in rows], newest([row.changed for row in rows]))
 
 
-def prepared(connection: Connection, wanted: ProviderFilter) -> tuple[Shape, dict[str, Any]] | None:
+def prepared(
+    connection: Connection, wanted: ProviderFilter
+) -> tuple[SearchShape, dict[str, Any]] | None:
     """Look up what the filter names; return shape and values of the search for providers.
 
     Returns None if no provider can pass. Raises BadRequest for traits and resource classes that
@@ -103,7 +105,7 @@ def prepared(connection: Connection, wanted: ProviderFilter) -> tuple[Shape, dic
         values["uuid"] = wanted.uuid
     if wanted.uuids is not None:
         values["uuids"] = sorted(wanted.uuids)
-    counted = Shape(
+    counted = SearchShape(
         required=len(wanted.required),
         member_of=len(wanted.member_of),
         resources=len(wanted.resources),
@@ -123,7 +125,7 @@ def prepared(connection: Connection, wanted: ProviderFilter) -> tuple[Shape, dic
     return shape, values
 
 
-def _joined(connection: Connection, sets: Shape, values: dict[str, Any]) -> Shape:
+def _joined(connection: Connection, sets: SearchShape, values: dict[str, Any]) -> SearchShape:
     """Return the shape of the sets, or of the ids that are in all of them, which are added."""
     if sets.required + sets.member_of + sets.resources <= _MOST_JOINED:
         return sets
@@ -136,7 +138,7 @@ def _joined(connection: Connection, sets: Shape, values: dict[str, Any]) -> Shap
     for numbers in parts(range(sets.resources), _MOST_JOINED):
         left = _able(connection, numbers, values, left)
     values["ids"] = sorted(left or ())
-    return Shape(ids=True)
+    return SearchShape(ids=True)
 
 
 def _able(
@@ -148,7 +150,7 @@ def _able(
         for place, number in enumerate(numbers)
         for what in ("class", "amount")
     }
-    shape = Shape(ids=left is not None, resources=len(numbers))
+    shape = SearchShape(ids=left is not None, resources=len(numbers))
     question = sa.select(_ID).where(*conditions(shape))
     return set(connection.execute(question, given | {"ids": sorted(left or ())}).scalars())
 
@@ -170,7 +172,7 @@ def _look_up_traits(connection: Connection, wanted: ProviderFilter, values: dict
         values[f"traits_{number}"] = [found[name].id for name in names]
     unknown = wanted.forbidden - found.keys()
     if unknown:
-        asked = Shape(required=len(wanted.required))
+        asked = SearchShape(required=len(wanted.required))
         if asked.required and not _anything(connection, asked, values):
             return False
         _refuse_unknown(unknown)
@@ -209,8 +211,11 @@ def _look_up_classes(
     try:
         ids = resource_classes.ids_of(connection, wanted.resources)
     except ResourceClassNotFound as unknown:
-        for asked in (Shape(required=len(wanted.required)), Shape(member_of=len(wanted.member_of))):
-            if asked != Shape() and not _anything(connection, asked, values):
+        for asked in (
+            SearchShape(required=len(wanted.required)),
+            SearchShape(member_of=len(wanted.member_of)),
+        ):
+            if asked != SearchShape() and not _anything(connection, asked, values):
                 return False
         text = f"Invalid resource class in resources parameter: {unknown.message}"
         raise BadRequest(text) from unknown
@@ -223,18 +228,18 @@ def _look_up_classes(
     return True
 
 
-def _anything(connection: Connection, sets: Shape, values: dict[str, Any]) -> bool:
+def _anything(connection: Connection, sets: SearchShape, values: dict[str, Any]) -> bool:
     shape = _joined(connection, sets, values)
     return connection.execute(_statement(shape).limit(1), values).first() is not None
 
 
 @functools.lru_cache(maxsize=256)
-def _statement(shape: Shape) -> sa.Select:
+def _statement(shape: SearchShape) -> sa.Select:
     """Make the query of a shape; its values are parameters."""
     return _LISTED.where(*conditions(shape)).order_by(_ID)
 
 
-def conditions(shape: Shape) -> list[Condition]:
+def conditions(shape: SearchShape) -> list[Condition]:
     """Return the conditions on the table of providers; their values are parameters."""
     chosen: list[Condition] = []
     if shape.in_tree:

@@ -7,11 +7,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.domain.provider import Member, Node, Provider
+from placement.domain.provider import Member, Provider, TreePosition
 from placement.errors import ProviderNotFound
 from placement.storage import stored_names
 from placement.storage.database.compiled import Compiled
-from placement.storage.database.connection import Answer, Question
+from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.list_parameters import among, parts
@@ -179,15 +179,15 @@ def get(connection: Connection, uuid: str) -> Provider:
     return provider
 
 
-def place(connection: Connection, uuid: str) -> Node | None:
+def place(connection: Connection, uuid: str) -> TreePosition | None:
     """Return the provider's node in its tree, without a lock; None if there is no provider."""
     row = connection.execute(_SEE, {"uuid": uuid}).first()
-    return Node(*row) if row else None
+    return TreePosition(*row) if row else None
 
 
-def of_trees(connection: Connection, root_ids: Collection[int]) -> list[Node]:
+def of_trees(connection: Connection, root_ids: Collection[int]) -> list[TreePosition]:
     """Return every provider of the trees with these roots, without a lock."""
-    return [Node(*row) for row in connection.execute(_OF_TREES, {"roots": list(root_ids)})]
+    return [TreePosition(*row) for row in connection.execute(_OF_TREES, {"roots": list(root_ids)})]
 
 
 def names(connection: Connection, uuids: Collection[str]) -> dict[str, str]:
@@ -218,7 +218,7 @@ def lock(
     uuids: Collection[str],
     ids: Collection[int] = (),
     hold: Hold = Hold.CONTENT,
-) -> dict[str, Node]:
+) -> dict[str, TreePosition]:
     """Lock providers, given by uuid or id, in id order; return them by uuid.
 
     A transaction locks all its providers with one call. A second call might wait for a provider
@@ -233,7 +233,7 @@ def lock_and_ask(
     ids: Collection[int],
     *questions: Question,
     hold: Hold = Hold.CONTENT,
-) -> tuple[dict[str, Node], list[Answer]]:
+) -> tuple[dict[str, TreePosition], list[StatementResult]]:
     """Do as `lock`, then ask questions, in one message if that can be; return the answers, too."""
     if not uuids and not ids:
         return {}, connection.execute_all(*questions)
@@ -267,9 +267,9 @@ def lock_free_question(uuids: Collection[str]) -> Question:
     return _LOCK_FREE, {"uuids": list(uuids)}
 
 
-def nodes_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, Node]:
+def nodes_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, TreePosition]:
     """Return the answer to a question that locks providers, by uuid."""
-    return {node.uuid: node for node in (Node(*row) for row in rows)}
+    return {node.uuid: node for node in (TreePosition(*row) for row in rows)}
 
 
 def _locks_by_index(connection: Connection, count: int) -> bool:
@@ -280,14 +280,14 @@ def _locks_by_index(connection: Connection, count: int) -> bool:
     return connection.dialect.name in MYSQL and count > 1
 
 
-def lock_one(connection: Connection, uuid: str, hold: Hold = Hold.CONTENT) -> Node:
+def lock_one(connection: Connection, uuid: str, hold: Hold = Hold.CONTENT) -> TreePosition:
     """Lock one provider. Raises ProviderNotFound."""
     return lock_one_and_ask(connection, uuid, hold=hold)[0]
 
 
 def lock_one_and_ask(
     connection: Connection, uuid: str, *questions: Question, hold: Hold = Hold.CONTENT
-) -> tuple[Node, list[Answer]]:
+) -> tuple[TreePosition, list[StatementResult]]:
     """Lock one provider, then ask questions, in one message if that can be.
 
     Return the provider and the answers. Raises ProviderNotFound.
@@ -296,7 +296,7 @@ def lock_one_and_ask(
     row = rows.first()
     if row is None:
         raise ProviderNotFound(uuid=uuid)
-    return Node(*row), answers
+    return TreePosition(*row), answers
 
 
 def bump(connection: Connection, ids: Collection[int]) -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from placement.compare.answers import Answer, Reader
+from placement.compare.answers import Reader, ReceivedAnswer
 from placement.compare.deviations import READING
 from tests.adoption.cloud import questions
 from tests.adoption.programs import Service
@@ -27,13 +27,13 @@ class Answers:
 
     def __init__(self, service: Service, asked: Iterable[Request] | None = None) -> None:
         self._since = _new_second()
-        self.by_request: dict[str, Answer] = {}
+        self.by_request: dict[str, ReceivedAnswer] = {}
         for request in questions(service) if asked is None else asked:
             answer = service.send(request)
             assert answer.status < 500 or crashes(service, request), (service.name, request, answer)
             self.by_request[f"{request.path} {request.version}"] = answer
 
-    def _modified(self, answer: Answer) -> int | str | None:
+    def _modified(self, answer: ReceivedAnswer) -> int | str | None:
         time = answer.modified
         return NOW if time is not None and time >= self._since else time
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from placement.compare.answers import Answer
+from placement.compare.answers import ReceivedAnswer
 from tests.reference.environment import SCHEMES
 from tests.reference.pair import SECONDS_TO_ANSWER
 from tests.reference.script import Request
@@ -24,7 +24,7 @@ class Service:
         self.name = name
         self.port = port
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: Request) -> ReceivedAnswer:
         """Send a request and return the response."""
         text = request.text()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_ANSWER)
@@ -34,9 +34,9 @@ class Service:
             connection.request(request.method, request.path, text, headers)
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, found, response.read())
+            return ReceivedAnswer(response.status, found, response.read())
 
-    def do(self, method: str, path: str, body: Any = None, version: str = LATEST) -> Answer:
+    def do(self, method: str, path: str, body: Any = None, version: str = LATEST) -> ReceivedAnswer:
         """Send a request that must succeed and return the response."""
         answer = self.send(Request(method, path, body, version))
         assert answer.status < 300, (self.name, method, path, answer.status, answer.body)

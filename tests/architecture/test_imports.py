@@ -617,3 +617,20 @@ def test_files_are_named_by_what_they_hold() -> None:
         for path in FILES.values()
         if FORBIDDEN_NAMES & set(path.relative_to(ROOT).with_suffix("").parts)
     )
+
+
+#: names of errors that OpenStack Placement and nova have, each with a meaning of its own
+FIELDS_OWN = {"InvalidInventory", "InventoryInUse", "NotFound"}
+
+
+def test_one_name_means_one_thing() -> None:
+    found: dict[str, list[str]] = {}
+    for path in FILES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(shown(path))
+    assert_none(
+        f"{name}: {', '.join(places)}"
+        for name, places in sorted(found.items())
+        if len(places) > 1 and name not in FIELDS_OWN
+    )

@@ -12,7 +12,7 @@ from placement.storage import tables
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.driver.dialects import DatabaseUnusable
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.schema import readiness, schema_upgrade
 
 FEED = tables.provider_changes
@@ -66,7 +66,7 @@ def provider(database, uuid="00000000-0000-4000-8000-00000000000a"):
         row = {"uuid": uuid, "name": uuid, "generation": 0}
         connection.execute(sa.insert(tables.resource_providers), row)
         ids = sa.select(tables.resource_providers.c.id)
-        change_feed.record(connection, connection.execute(ids).scalars().all(), Kind.ROW)
+        change_feed.record(connection, connection.execute(ids).scalars().all(), ChangeKind.ROW)
 
     database.write(write)
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from placement.storage.feed import change_feed, feed_ends, feed_position
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from tests.functional.placement.extensions.changes.watching import Watcher, Writer, everything
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
@@ -70,7 +70,7 @@ def test_busy_nodes_keep_no_client_of_another_node_waiting(urls, monkeypatch):
 
     def write(database):
         while not ended.is_set():
-            database.write(lambda connection: change_feed.record(connection, [1], Kind.USAGE))
+            database.write(lambda connection: change_feed.record(connection, [1], ChangeKind.USAGE))
 
     with concurrent.futures.ThreadPoolExecutor(2 * len(busy)) as pool:
         writing = [pool.submit(write, service.database) for service in 2 * busy]

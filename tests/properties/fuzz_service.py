@@ -7,14 +7,20 @@ import sqlite3
 
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 from placement.storage.tables import REFERENCE_TABLES
 from tests import leftovers
 from tests.functional.placement import small_cloud
 from tests.functional.placement.service import Service
 
 #: everything of a provider
-ALL_OF_IT = Kind.ROW | Kind.INVENTORY | Kind.USAGE | Kind.TRAITS | Kind.AGGREGATES
+ALL_OF_IT = (
+    ChangeKind.ROW
+    | ChangeKind.INVENTORY
+    | ChangeKind.USAGE
+    | ChangeKind.TRAITS
+    | ChangeKind.AGGREGATES
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,9 +132,9 @@ class FuzzedService:
         for table in REFERENCE_TABLES:
             watcher.execute(f"DELETE FROM main.{table.name}")
             watcher.execute(f"INSERT INTO main.{table.name} SELECT * FROM seed.{table.name}")
-        kinds = dict.fromkeys((one for (one,) in gone), Kind.DELETED)
+        kinds = dict.fromkeys((one for (one,) in gone), ChangeKind.DELETED)
         kinds |= {one: ALL_OF_IT for (one,) in watcher.execute(providers.format("seed"))}
-        kinds[NO_PROVIDER] = Kind.NAMES
+        kinds[NO_PROVIDER] = ChangeKind.NAMES
         watcher.execute("COMMIT")
         self._database.write(lambda connection: change_feed.record_each(connection, kinds))
         self._rows = self.rows()

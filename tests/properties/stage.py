@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement.storage import tables
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from tests import leftovers
 from tests.functional.placement.service import Service
 from tests.properties.worlds import AGGREGATES, TRAITS, UNKNOWN_AGGREGATE
@@ -51,8 +51,8 @@ class Stage:
             ):
                 connection.execute(sa.delete(table))
             _insert(connection, world, ids, self.uuids)
-            change_feed.record(connection, gone, Kind.DELETED)
-            change_feed.record(connection, ids.values(), Kind.ROW)
+            change_feed.record(connection, gone, ChangeKind.DELETED)
+            change_feed.record(connection, ids.values(), ChangeKind.ROW)
 
         self.database.write(write)
 

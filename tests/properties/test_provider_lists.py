@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.candidates.live.foreign_writers import NEVER, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.candidates.live.others_in_feed import OthersInFeed
-from placement.operations.database_lists import AskedLists
+from placement.operations.database_lists import DatabaseLists
 from placement.operations.provider_lists import ProviderLists
 from placement.storage import tables
 from placement.storage.database.engine import Database, DatabaseSettings
@@ -75,7 +75,7 @@ class Worker:
         live = LiveSnapshot(self.database, 0, others)
         live.current()
         self.lists = ProviderLists(
-            self.database, OthersInFeed(others), AskedLists(self.database), live
+            self.database, OthersInFeed(others), DatabaseLists(self.database), live
         )
 
     def _generation(self, uuid):

@@ -2,14 +2,14 @@
 
 import json
 
-from placement.compare.answers import ANYTHING, Answer, Reader
+from placement.compare.answers import ANYTHING, Reader, ReceivedAnswer
 from placement.compare.values import value_differences
 
 #: headers of the HTTP server, not of the service
 SERVERS_OWN = {"server", "date", "connection", "transfer-encoding"}
 
 
-def headers_of(answer: Answer, reader: Reader) -> dict[str, str]:
+def headers_of(answer: ReceivedAnswer, reader: Reader) -> dict[str, str]:
     """Return the headers that must be equal, by name."""
     found = {k: reader.text(v) for k, v in answer.headers.items() if k not in SERVERS_OWN}
     if "last-modified" in found:
@@ -18,7 +18,7 @@ def headers_of(answer: Answer, reader: Reader) -> dict[str, str]:
 
 
 def differences(
-    reference: Answer, ours: Answer, reference_reader: Reader, our_reader: Reader
+    reference: ReceivedAnswer, ours: ReceivedAnswer, reference_reader: Reader, our_reader: Reader
 ) -> list[str]:
     """Return the differences of our response from the reference's, a line each: theirs first."""
     lines = []
@@ -37,8 +37,8 @@ def differences(
 
 
 def header_differences(
-    reference: Answer,
-    ours: Answer,
+    reference: ReceivedAnswer,
+    ours: ReceivedAnswer,
     reference_reader: Reader,
     our_reader: Reader,
     lengths: bool = False,

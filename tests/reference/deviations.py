@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from placement.compare import deviations
-from placement.compare.answers import Answer
+from placement.compare.answers import ReceivedAnswer
 from placement.compare.deviations import CRASHES, READING, Deviation
 from tests.reference.picture import Picture
 from tests.reference.script import Request
@@ -22,7 +22,11 @@ SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def accepted(
-    request: Request, picture: Picture, reference: Answer, ours: Answer, bodies: tuple[Any, Any]
+    request: Request,
+    picture: Picture,
+    reference: ReceivedAnswer,
+    ours: ReceivedAnswer,
+    bodies: tuple[Any, Any],
 ) -> str | None:
     """Return the reason why the two responses may differ, or None if they may not.
 
@@ -34,7 +38,7 @@ def accepted(
 
 
 def orphans(
-    request: Request, reference: Answer, before: Picture, theirs: Picture, ours: Picture
+    request: Request, reference: ReceivedAnswer, before: Picture, theirs: Picture, ours: Picture
 ) -> list[str]:
     """Return the consumers that the reference keeps after a request that it rejected.
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from placement.compare import searches
-from placement.compare.answers import UUID, Answer, Reader
+from placement.compare.answers import UUID, Reader, ReceivedAnswer
 from placement.compare.request import joined
 from tests.reference import deviations
 from tests.reference.answers import differences, header_differences
@@ -50,7 +50,7 @@ class Side:
         known = self.picture.consumers if kind == "consumer_generation" else self.picture.providers
         return known[uuid].generation if uuid in known else None
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: Request) -> ReceivedAnswer:
         """Send the request without further headers, and remember generated values."""
         filled = request.filled_in(self)
         self.sent.update(UUID.findall(f"{filled.path} {filled.text()}".lower()))
@@ -78,8 +78,8 @@ class Side:
         return answer
 
 
-def _answer(response: http.client.HTTPResponse) -> Answer:
-    return Answer(response.status, joined(response.getheaders()), response.read())
+def _answer(response: http.client.HTTPResponse) -> ReceivedAnswer:
+    return ReceivedAnswer(response.status, joined(response.getheaders()), response.read())
 
 
 class Moments:
@@ -108,7 +108,7 @@ class Pair:
         self.reference = reference
         self.ours = ours
         #: the reference's last response
-        self.answer: Answer | None = None
+        self.answer: ReceivedAnswer | None = None
         self._moments = Moments(since)
         self._moments.end()
 
@@ -135,7 +135,7 @@ class Pair:
         return lines + self.picture.differences(self.ours.picture)
 
     def _differences(
-        self, request: Request, before: Picture, theirs: Answer, mine: Answer
+        self, request: Request, before: Picture, theirs: ReceivedAnswer, mine: ReceivedAnswer
     ) -> list[str]:
         """Return the differences of the two responses that aren't allowed."""
         readers = self.reference.reader, self.ours.reader
@@ -167,7 +167,7 @@ class Pair:
         lines += [f"ours, {line}" for line in searches.limited(my_body, everything, limit)]
         return lines
 
-    def _heal(self, request: Request, answer: Answer, before: Picture) -> None:
+    def _heal(self, request: Request, answer: ReceivedAnswer, before: Picture) -> None:
         orphans = deviations.orphans(request, answer, before, self.picture, self.ours.picture)
         for uuid in orphans:
             self.reference.camera.forget_consumer(uuid)
@@ -175,7 +175,7 @@ class Pair:
             self.reference.picture = self.reference.camera.picture()
 
 
-def _complaints(request: Request, answer: Answer) -> list[str]:
+def _complaints(request: Request, answer: ReceivedAnswer) -> list[str]:
     """Return what is wrong with a response by its schema; the reference's and 500s have none."""
     if "x-openstack-request-id" not in answer.headers or answer.status == 500:
         return []

@@ -4,7 +4,7 @@ import collections
 import re
 from collections.abc import Iterator
 
-from placement.compare.answers import Answer
+from placement.compare.answers import ReceivedAnswer
 from placement.routes import ROUTES
 from tests.reference.script import Request
 
@@ -22,7 +22,7 @@ class Tally:
     def __init__(self) -> None:
         self._answers: collections.Counter[tuple[str, int | None, bool]] = collections.Counter()
 
-    def count(self, request: Request, answer: Answer) -> None:
+    def count(self, request: Request, answer: ReceivedAnswer) -> None:
         """Count one response."""
         unversioned = request.version is None and VERSION_HEADER not in request.headers
         found = VERSION.fullmatch("1.0" if unversioned else request.version or "")

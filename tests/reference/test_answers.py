@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placement.compare.answers import Answer, Reader
+from placement.compare.answers import Reader, ReceivedAnswer
 from tests.reference.answers import differences
 
 UUID = "5f1d6c4e-8b0a-4c2d-9e3f-0a1b2c3d4e5f"
@@ -17,12 +17,12 @@ OTHER = "99999999-4e5f-4c2d-9e3f-5f1d6c4e8b0a"
 
 def answer(
     body: Any, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
-) -> Answer:
+) -> ReceivedAnswer:
     content = json.dumps(body).encode()
-    return Answer(status, {"content-length": str(len(content)), **headers}, content)
+    return ReceivedAnswer(status, {"content-length": str(len(content)), **headers}, content)
 
 
-def compared(theirs: Answer, mine: Answer) -> list[str]:
+def compared(theirs: ReceivedAnswer, mine: ReceivedAnswer) -> list[str]:
     """Return the differences between services that each generated a uuid."""
     reference = Reader(lambda uuid: {MADE: "${made:1}", UUID: UUID}.get(uuid, "<new uuid>"))
     ours = Reader(lambda uuid: {OTHER: "${made:1}", UUID: UUID}.get(uuid, "<new uuid>"))
@@ -87,13 +87,13 @@ def test_the_order_of_names_in_messages_does_not_matter(form: str, theirs: str, 
     if "<" in form:
         texts = [text.replace("'", "&#x27;") for text in texts]
 
-    assert compared(*(Answer(400, {}, text.encode()) for text in texts)) == []
+    assert compared(*(ReceivedAnswer(400, {}, text.encode()) for text in texts)) == []
 
 
 def test_names_in_messages_matter() -> None:
     texts = [f"400 Bad Request\n\nExplained.\n\n No such trait {name}  " for name in ("A", "B")]
 
-    assert len(compared(*(Answer(400, {}, text.encode()) for text in texts))) == 1
+    assert len(compared(*(ReceivedAnswer(400, {}, text.encode()) for text in texts))) == 1
 
 
 @pytest.mark.parametrize(

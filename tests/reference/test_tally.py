@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.compare.answers import Answer
+from placement.compare.answers import ReceivedAnswer
 from tests.reference.script import Request
 from tests.reference.tally import UNROUTED, Tally, endpoint_of
 
@@ -26,7 +26,7 @@ def test_a_request_belongs_to_the_endpoint_that_answers_it(method, path, endpoin
 def test_the_tally_has_the_share_of_successful_requests_and_their_microversions():
     tally = Tally()
     for version, status in [("1.2", 200), ("1.3", 204), ("1.9", 200), ("1.10", 404), (None, 201)]:
-        tally.count(Request("GET", "/traits", version=version), Answer(status, {}, b""))
+        tally.count(Request("GET", "/traits", version=version), ReceivedAnswer(status, {}, b""))
 
     lines = str(tally).splitlines()
 
@@ -37,6 +37,8 @@ def test_the_tally_has_the_share_of_successful_requests_and_their_microversions(
 def test_searches_without_candidates_are_counted_separately():
     tally = Tally()
     body = b'{"allocation_requests": [], "provider_summaries": {}}'
-    tally.count(Request("GET", "/allocation_candidates", version="1.39"), Answer(200, {}, body))
+    tally.count(
+        Request("GET", "/allocation_candidates", version="1.39"), ReceivedAnswer(200, {}, body)
+    )
 
     assert "GET /allocation_candidates (found nothing)" in str(tally)

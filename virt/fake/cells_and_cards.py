@@ -20,7 +20,7 @@ def cells_and_cards(
     now: Mapping[str, Inventory],
     reserved: Mapping[str, int],
     ratios: Ratios,
-) -> list[numa.Provider]:
+) -> list[numa.CellProvider]:
     """Return the providers of a modelled node: its cells first, then its cards.
 
     :param cells: cell → totals of VCPU and MEMORY_MB
@@ -35,10 +35,10 @@ def cells_and_cards(
         [ratios(numa.inherited(now, name)) for name in names.values()],
     )
     return [
-        numa.Provider(name, nodename, inventory)
+        numa.CellProvider(name, nodename, inventory)
         for name, inventory in zip(names.values(), inventories, strict=True)
     ] + [
-        numa.Provider(
+        numa.CellProvider(
             card_name(nodename, card),
             nodename if card.numa_node is None else names[card.numa_node],
             card.inventory,

@@ -38,7 +38,7 @@ _TRAITS = (
 
 
 @dataclass(frozen=True)
-class Shape:
+class NodeShape:
     """One node. Memory in MiB, disk in GiB; no `cells` means that everything is on the root."""
 
     vcpus: int
@@ -49,7 +49,7 @@ class Shape:
     traits: Sequence[str]
 
 
-def shape_of(seed: int, number: int) -> Shape:
+def shape_of(seed: int, number: int) -> NodeShape:
     """Return what the node of this number is like in the cloud of this seed."""
     draw = random.Random(f"{seed}/{number}")
     vcpus, cells = draw.choice(_PROCESSORS), draw.choice(_CELLS)
@@ -62,7 +62,7 @@ def shape_of(seed: int, number: int) -> Shape:
         )
         for card in range(draw.choice(_CARDS))
     ]
-    return Shape(
+    return NodeShape(
         vcpus=vcpus,
         memory_mb=vcpus * draw.choice(_GIB_PER_PROCESSOR) * 1024,
         local_gb=draw.choice(_DISK_GB),
@@ -101,7 +101,7 @@ class FakeLargeScaleDriver(NodesNamedByUUID, FakeDriver):
         """Say whether the node is one of ours; there are too many to look through a list."""
         return nodename in self._number
 
-    def shape(self, nodename: str) -> Shape:
+    def shape(self, nodename: str) -> NodeShape:
         """Return what a node is like. Raises ComputeHostNotFound for another's node."""
         if nodename not in self._number:
             raise exceptions.ComputeHostNotFound(host=nodename)

@@ -138,7 +138,7 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
             (*CELL_CLASSES, SRIOV_NET_VF),
         )
 
-    def _children(self, nodename: str, now: Mapping[str, Inventory]) -> list[numa.Provider]:
+    def _children(self, nodename: str, now: Mapping[str, Inventory]) -> list[numa.CellProvider]:
         return cells_and_cards(
             nodename,
             self.cells,

@@ -15,7 +15,7 @@ _VIRTUAL_FUNCTION = re.compile(r"virtfn(\d+)")
 
 
 @dataclass(frozen=True)
-class Devices:
+class HostDevices:
     """All devices that matter; `creatable` and `mediated` are as in HostFacts."""
 
     pci: Sequence[PciDevice]
@@ -23,7 +23,7 @@ class Devices:
     mediated: Sequence[MediatedDevice]
 
 
-def read_devices(sysfs_root: str | os.PathLike[str]) -> Devices:
+def read_devices(sysfs_root: str | os.PathLike[str]) -> HostDevices:
     """Return the devices there are now. A kernel without PCI or mediated devices has none.
 
     Devices that vanish meanwhile are left out. Raises HostFactsError naming the file.
@@ -42,7 +42,7 @@ def read_devices(sysfs_root: str | os.PathLike[str]) -> Devices:
             mediated += [
                 MediatedDevice(one.name, device, kind.name) for one in entries(kind / "devices")
             ]
-    return Devices(pci, creatable, mediated)
+    return HostDevices(pci, creatable, mediated)
 
 
 def _pci_devices(directory: Path) -> list[PciDevice]:

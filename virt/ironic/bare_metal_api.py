@@ -7,7 +7,7 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 
 from compute import exceptions
-from virt.ironic.node import Node
+from virt.ironic.node import IronicNode
 
 GROUP = "ironic"
 
@@ -36,7 +36,7 @@ class BareMetalAPI:
         self._conf = conf
         self._connection: Any = None
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[IronicNode]:
         """Return the machines.
 
         Raises VirtDriverNotReady while the service can't be asked, and InvalidConfiguration if the
@@ -72,8 +72,8 @@ class BareMetalAPI:
         }
 
 
-def _node(found: Any) -> Node:
-    return Node(
+def _node(found: Any) -> IronicNode:
+    return IronicNode(
         uuid=found.id,
         name=found.name,
         resource_class=found.resource_class,

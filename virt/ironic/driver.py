@@ -15,7 +15,7 @@ from virt.driver import ComputeDriver
 from virt.ironic.bare_metal_api import BareMetalAPI
 from virt.ironic.former_classes import give_whole_machine, has_former_classes
 from virt.ironic.inventory_file import InventoryFile
-from virt.ironic.node import Node, NodeSource, custom_class, inventory
+from virt.ironic.node import IronicNode, NodeSource, custom_class, inventory
 from virt.ironic.reported_traits import ReportedTraits
 from virt.virtapi import VirtAPI
 
@@ -44,7 +44,7 @@ class IronicDriver(ComputeDriver):
         self._source = source or _configured_source(self.conf)
         self._host: str = self.conf.host
         self._lock = threading.Lock()
-        self._known: dict[str, Node] | None = None
+        self._known: dict[str, IronicNode] | None = None
         self._reported = ReportedTraits(Path(self.conf.state_path) / _TRAITS)
 
     def init_host(self, host: str) -> None:
@@ -169,25 +169,25 @@ class IronicDriver(ComputeDriver):
         """Return the configured `my_ip`."""
         return self.conf.my_ip
 
-    def _refresh(self) -> dict[str, Node]:
+    def _refresh(self) -> dict[str, IronicNode]:
         found = {node.uuid: node for node in self._source.nodes()}
         with self._lock:
             self._known = found
         return found
 
-    def _node(self, nodename: str) -> Node:
+    def _node(self, nodename: str) -> IronicNode:
         """Return the machine as of the last refresh; one request serves all updates."""
         known = self._known if self._known is not None else self._refresh()
         if nodename not in known:
             raise exceptions.ComputeHostNotFound(host=nodename)
         return known[nodename]
 
-    def _is_reserved(self, node: Node) -> bool:
+    def _is_reserved(self, node: IronicNode) -> bool:
         if node.is_used:
             return not self.conf.workarounds.skip_reserve_in_use_ironic_nodes
         return node.is_unavailable
 
-    def _update_traits(self, tree: "ProviderTree", node: Node) -> None:
+    def _update_traits(self, tree: "ProviderTree", node: IronicNode) -> None:
         """Add the machine's traits, and remove those it had before.
 
         The latter are remembered until the tree no longer has them: an update may fail.

@@ -28,7 +28,7 @@ import os_traits
 from compute import exceptions
 from compute.config.yaml_file import parse_yaml, read_text
 from virt.inventory import CUSTOM_NAME
-from virt.ironic.node import Node, custom_class
+from virt.ironic.node import IronicNode, custom_class
 
 LOG = logging.getLogger(__name__)
 
@@ -47,10 +47,10 @@ class InventoryFile:
         self._path = path
         self._lock = threading.Lock()
         self._text: str | None = None
-        self._nodes: list[Node] | None = None
+        self._nodes: list[IronicNode] | None = None
         self._complaint: str | None = None
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[IronicNode]:
         """Return the machines. Raises InvalidConfiguration if there never was a good list."""
         with self._lock:
             try:
@@ -78,7 +78,7 @@ class InventoryFile:
         self._complaint = None
 
 
-def parse_nodes(text: str) -> list[Node]:
+def parse_nodes(text: str) -> list[IronicNode]:
     """Return the machines a file lists, down to the line `...`.
 
     Raises ValueError naming the place: line and column, or the entry by number and uuid.
@@ -87,7 +87,7 @@ def parse_nodes(text: str) -> list[Node]:
     entries = document.get("nodes") if isinstance(document, Mapping) else None
     if not isinstance(entries, list) or set(document) != {"nodes"}:
         raise ValueError("is not a mapping with the key `nodes`, and only that, to a list")
-    nodes: dict[str, tuple[int, Node]] = {}
+    nodes: dict[str, tuple[int, IronicNode]] = {}
     for number, entry in enumerate(entries, start=1):
         node = _node(number, entry)
         if node.uuid in nodes:
@@ -101,7 +101,7 @@ def parse_nodes(text: str) -> list[Node]:
     return [node for _number, node in nodes.values()]
 
 
-def _node(number: int, entry: Any) -> Node:
+def _node(number: int, entry: Any) -> IronicNode:
     if not isinstance(entry, Mapping):
         raise ValueError(f"node {number} is not a mapping: {entry!r}")
     named = f"node {number} ({entry['uuid']})" if "uuid" in entry else f"node {number}"
@@ -118,7 +118,7 @@ def _node(number: int, entry: Any) -> Node:
             values[key] = _READERS[key](value)
         except ValueError as error:
             raise ValueError(f"{named}: {key} {error}: {value!r}") from None
-    return Node(**values)
+    return IronicNode(**values)
 
 
 def _uuid(value: Any) -> str:

@@ -15,7 +15,7 @@ AVAILABLE = "available"
 
 
 @dataclass(frozen=True)
-class Node:
+class IronicNode:
     """One machine, in ironic's words; states are None where nothing is known yet."""
 
     uuid: str
@@ -46,7 +46,7 @@ class Node:
 class NodeSource(Protocol):
     """Tells which machines there are."""
 
-    def nodes(self) -> Sequence[Node]:
+    def nodes(self) -> Sequence[IronicNode]:
         """Return all machines, those of other hosts too.
 
         Raises VirtDriverNotReady while the list isn't available, and InvalidConfiguration if an

@@ -14,7 +14,7 @@ _UUID_LENGTH = 36
 
 
 @dataclass
-class Devices:
+class LibvirtDevices:
     """All of a host's devices that matter; see HostFacts for what each means."""
 
     pci: list[PciDevice] = field(default_factory=list)
@@ -22,12 +22,12 @@ class Devices:
     mediated: list[MediatedDevice] = field(default_factory=list)
 
 
-def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> Devices:
+def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> LibvirtDevices:
     """Read name → XML of node devices, of which those in `defined` aren't active.
 
     Raises MalformedXML naming the device.
     """
-    devices = Devices()
+    devices = LibvirtDevices()
     interfaces: dict[str, str] = {}
     by_name: dict[str, PciDevice] = {}
     for name, text in texts.items():

@@ -129,7 +129,7 @@ class NodeUpdate:
             "DISK_GB": disk_gb,
         }
         return lay_out(
-            provider_layout.Node(
+            provider_layout.LayoutInput(
                 self.nodename,
                 facts,
                 self.cpus,

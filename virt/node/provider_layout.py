@@ -34,7 +34,7 @@ class Layout:
     """The root's inventory, and the cells below it; there are none on a flat host."""
 
     root: Inventory
-    cells: Sequence[numa.Provider]
+    cells: Sequence[numa.CellProvider]
 
 
 def reserved_amounts(
@@ -61,7 +61,7 @@ def reserved_amounts(
 
 
 @dataclass(frozen=True)
-class Node:
+class LayoutInput:
     """What a layout is made of.
 
     `reserved` is class → what the whole host keeps of it; `disk_gb` is 0 where the root has none.
@@ -75,7 +75,7 @@ class Node:
     disk_gb: int
 
 
-def flat(node: Node) -> Layout:
+def flat(node: LayoutInput) -> Layout:
     """Put everything on the root; what there is nothing of is left out."""
     totals = {
         "MEMORY_MB": node.facts.memory_mb,
@@ -87,7 +87,7 @@ def flat(node: Node) -> Layout:
     return Layout(_inventory(totals, node.reserved, node.ratios(node.name)), [])
 
 
-def modelled(node: Node) -> Layout:
+def modelled(node: LayoutInput) -> Layout:
     """Put processors and memory on cells, of which those without any are left out."""
     facts, cpus = node.facts, node.cpus
     names = [cell_name(node.name, cell.id) for cell in facts.cells]
@@ -103,7 +103,7 @@ def modelled(node: Node) -> Layout:
     fixed = dict.fromkeys(["PCPU", *hugepages(facts)], FIXED_RATIO)
     ratios = [{**node.ratios(name), **fixed} for name in names]
     cells = [
-        numa.Provider(name, node.name, inventory)
+        numa.CellProvider(name, node.name, inventory)
         for name, inventory in zip(
             names, cell_inventories(totals, node.reserved, ratios), strict=True
         )
@@ -113,7 +113,7 @@ def modelled(node: Node) -> Layout:
     return Layout(root, cells)
 
 
-def described(node: Node) -> Layout:
+def described(node: LayoutInput) -> Layout:
     """Leave processors and memory on the root, and say on cells what these are made of.
 
     See compute.md §6.6.
@@ -131,7 +131,7 @@ def described(node: Node) -> Layout:
             **{hugepages_class(size): count for size, count in cell.hugepages.items()},
         }
         if inventory := _inventory(totals, {}, {}):
-            cells.append(numa.Provider(cell_name(node.name, cell.id), node.name, inventory))
+            cells.append(numa.CellProvider(cell_name(node.name, cell.id), node.name, inventory))
     return Layout(root, cells)
 
 
@@ -144,7 +144,7 @@ def hugepages(facts: HostFacts) -> dict[str, int]:
 
 
 def card_parents(
-    nodename: str, functions: Sequence[PhysicalFunction], cells: Sequence[numa.Provider]
+    nodename: str, functions: Sequence[PhysicalFunction], cells: Sequence[numa.CellProvider]
 ) -> dict[str, str]:
     """Return card → name of the provider it should be below.
 

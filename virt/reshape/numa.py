@@ -28,7 +28,7 @@ is_cell = suffix_like(r"numa\d+")
 
 
 @dataclass(frozen=True)
-class Provider:
+class CellProvider:
     """A provider the driver wants below its root; parents come before their children.
 
     Its traits are added to those that the provider has. Other traits that begin with `trait_family`
@@ -74,7 +74,7 @@ def arrange(
     tree: "ProviderTree",
     nodename: str,
     root_inventory: Inventory,
-    wanted: Sequence[Provider],
+    wanted: Sequence[CellProvider],
     is_ours: Ownership,
     allocations: Allocations | None = None,
     known_places: KnownPlaces = nobody_knows,
@@ -118,7 +118,7 @@ def arrange(
             remove_provider(tree, uuid)
 
 
-def _update_traits(tree: "ProviderTree", uuid: str, provider: Provider) -> None:
+def _update_traits(tree: "ProviderTree", uuid: str, provider: CellProvider) -> None:
     if provider.trait_family is not None:
         family = {one for one in tree.data(uuid).traits if one.startswith(provider.trait_family)}
         tree.remove_traits(uuid, *family.difference(provider.traits))

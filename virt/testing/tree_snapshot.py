@@ -15,7 +15,7 @@ _FROM_CONFIGURATION = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 @dataclass(frozen=True)
-class Provider:
+class ProviderSnapshot:
     """One provider, without its generation; `uuid` is left out of comparisons if that is asked."""
 
     name: str
@@ -28,7 +28,7 @@ class Provider:
 
 
 #: Name → provider.
-Snapshot = dict[str, Provider]
+Snapshot = dict[str, ProviderSnapshot]
 
 
 def taken(tree: ProviderTree, names: Collection[str] | None = None, uuids: bool = True) -> Snapshot:
@@ -36,7 +36,7 @@ def taken(tree: ProviderTree, names: Collection[str] | None = None, uuids: bool 
     found = [tree.data(uuid) for uuid in tree.get_provider_uuids()]
     name_of = {one.uuid: one.name for one in found}
     return {
-        one.name: Provider(
+        one.name: ProviderSnapshot(
             name=one.name,
             uuid=one.uuid if uuids else None,
             parent=name_of[one.parent_uuid] if one.parent_uuid else None,

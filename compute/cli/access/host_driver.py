@@ -5,14 +5,14 @@ from oslo_config import cfg
 from compute.maintenance.nodes import CommandVirtAPI
 from compute.records.cell_database import CellDatabase
 from compute.records.node_identity import NodeIdentity
-from compute.service.drivers import Driver, DriverLoadError, load_driver
+from compute.service.drivers import DriverLoadError, ServiceDriver, load_driver
 
 
 class DriverUnusable(Exception):
     """The driver can't be loaded, or can't work (yet)."""
 
 
-def host_driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> Driver:
+def host_driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ServiceDriver:
     """Return the configured driver, ready to be asked. Raises DriverUnusable."""
     virtapi = CommandVirtAPI(conf.host, NodeIdentity.from_config(conf), cell)
     try:

@@ -8,7 +8,7 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from compute import exceptions
-from compute.cli.command_line import InvalidInput
+from compute.cli.command_line import UnusableInput
 from compute.config.placement import check_urls
 from compute.maintenance.heal.ports import ALLOCATION, NoPorts, Port, Ports
 
@@ -35,7 +35,7 @@ def ports(conf: cfg.ConfigOpts) -> Ports:
             conf, GROUP, session=session, auth=auth, raise_exc=False
         )
     except ksa_exceptions.AuthPluginException as error:
-        raise InvalidInput(f"Group [{GROUP}]: {error}") from error
+        raise UnusableInput(f"Group [{GROUP}]: {error}") from error
     return NetworkPorts(adapter)
 
 

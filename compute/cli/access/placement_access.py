@@ -17,7 +17,7 @@ from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from compute import config
-from compute.cli.command_line import InvalidInput
+from compute.cli.command_line import UnusableInput
 from compute.config.placement import build_adapter
 from compute.report.wire.failures import (
     UNREACHABLE,
@@ -99,7 +99,7 @@ def usual_way(conf: cfg.ConfigOpts) -> str:
 
 def _over_http(conf: cfg.ConfigOpts) -> Adapter:
     if usual_way(conf) != HTTP:
-        raise InvalidInput(
+        raise UnusableInput(
             "Group [placement] of the configuration doesn't say how to reach placement: set "
             f"auth_type and what it needs, or endpoint_override.{config.where_searched(conf)}"
         )
@@ -107,7 +107,7 @@ def _over_http(conf: cfg.ConfigOpts) -> Adapter:
         adapter = build_adapter(conf)
         unusable = _first_failure(adapter)
     except ksa_exceptions.AuthPluginException as error:
-        raise InvalidInput(f"Group [placement]: {error}") from error
+        raise UnusableInput(f"Group [placement]: {error}") from error
     if unusable is not None:
         told = explained(unusable, described_user(conf))
         raise PlacementUnusable(f"The placement service can't be used: {told}")
@@ -123,7 +123,7 @@ def _database_url(conf: cfg.ConfigOpts, of_service: bool) -> sa.URL:
     connection = _connection_of_service() if of_service else conf.placement_database.connection
     if not connection:
         service = ", or say --http to use the running service" if usual_way(conf) == HTTP else ""
-        raise InvalidInput(
+        raise UnusableInput(
             "[placement_database]connection isn't set: give placement's configuration with "
             f"--config-file, too, or set the option{service}.{config.where_searched(conf)}"
         )
@@ -131,10 +131,10 @@ def _database_url(conf: cfg.ConfigOpts, of_service: bool) -> sa.URL:
         url = sa.make_url(connection)
     except (ArgumentError, ValueError):
         # Not chained: the error may quote the URL, and with it the password.
-        raise InvalidInput("[placement_database]connection is not a database URL.") from None
+        raise UnusableInput("[placement_database]connection is not a database URL.") from None
     if url.get_backend_name() == "sqlite":
         if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
-            raise InvalidInput(
+            raise UnusableInput(
                 "[placement_database]connection is a database in memory, which only the process "
                 "that made it can see: name the one that the placement service uses."
             )
@@ -151,7 +151,7 @@ def _connection_of_service() -> str | None:
     try:
         return connection_of_service()
     except (cfg.Error, ValueError, OSError) as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
 
 
 def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -> "PlacementDirect":
@@ -173,7 +173,7 @@ def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -
             store_standard_names=not read_only,
         )
     except cfg.Error as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
 
 
 def why_unusable(adapter: Adapter) -> str | None:

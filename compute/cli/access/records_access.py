@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from oslo_config import cfg
 
-from compute.cli.command_line import InvalidInput
+from compute.cli.command_line import UnusableInput
 from compute.exceptions import InvalidConfiguration
 from compute.records.cell_database import CellDatabase, sqlite
 from compute.records.cell_database.memory import MemoryCellDatabase
@@ -25,6 +25,6 @@ def records(conf: cfg.ConfigOpts) -> Iterator[CellDatabase]:
     try:
         cell = sqlite.open_in(conf.state_path)
     except InvalidConfiguration as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
     with contextlib.closing(cell):
         yield cell

@@ -11,10 +11,10 @@ from keystoneauth1.exceptions import ClientException
 from compute import exceptions
 from compute.cli.access import placement_access
 from compute.cli.access.placement_access import PlacementUnusable
-from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
+from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.console import say
-from compute.maintenance.adopt.adoption import Adoption, Step
-from compute.maintenance.adopt.adoption_reads import Identity, Refused
+from compute.maintenance.adopt.adoption import Adoption, AdoptionStep
+from compute.maintenance.adopt.adoption_reads import AdoptionRefused, Identity
 from compute.provider_tree.names import LONGEST
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
@@ -51,7 +51,7 @@ def adopt_provider(arguments: Sequence[str], config_arguments: Sequence[str]) ->
     conf = load_configuration(config_arguments)
     shown: list[dict[str, Any]] = []
 
-    def tell(step: Step) -> None:
+    def tell(step: AdoptionStep) -> None:
         dry = "[dry-run] " if asked.dry_run else ""
         if not asked.json:
             print(escaped(f"{dry}{step.text}."), flush=True)
@@ -79,7 +79,7 @@ def adopt_provider(arguments: Sequence[str], config_arguments: Sequence[str]) ->
     except exceptions.ResourceProviderNotFound as error:
         say(PROGRAM, error)
         code = UNKNOWN
-    except Refused as error:
+    except AdoptionRefused as error:
         say(PROGRAM, error)
         code = REFUSED
     except exceptions.PlacementAPIConflict as error:
@@ -118,9 +118,9 @@ def _identity(asked: argparse.Namespace) -> Identity:
     try:
         wanted_uuid = str(uuid.UUID(asked.uuid))
     except ValueError:
-        raise InvalidInput(f"--uuid takes a uuid, not {asked.uuid!r}.") from None
+        raise UnusableInput(f"--uuid takes a uuid, not {asked.uuid!r}.") from None
     wanted = asked.name if asked.wanted is None else asked.wanted
     for name in (asked.name, wanted):
         if not 0 < len(name) <= LONGEST:
-            raise InvalidInput(f"A name has 1 to {LONGEST} characters, not {len(name)}.")
+            raise UnusableInput(f"A name has 1 to {LONGEST} characters, not {len(name)}.")
     return Identity(asked.name, wanted_uuid, wanted)

@@ -18,7 +18,7 @@ from compute import exceptions
 from compute.cli.access import placement_access
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
-from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
+from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.commands.audit_report import described, told
 from compute.cli.commands.audit_rounds import rounds
 from compute.cli.console import say
@@ -205,9 +205,9 @@ def _at_site(
         ):
             return work(_Site(conf, cell, adapter, SchedulerReportClient(adapter, conf=conf)))
     except exceptions.ResourceProviderNotFound as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
     except JournalUnusable as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
     except FAILURES as error:
         say(PROGRAM, why(error))
         return FAILED
@@ -274,24 +274,26 @@ def _seconds(text: str) -> int:
 def _check(asked: argparse.Namespace) -> None:
     for option in ("every", "textfile"):
         if getattr(asked, option) is not None and (asked.delete or asked.undo):
-            raise InvalidInput(f"--{option} only looks: it goes neither with --delete nor --undo.")
+            raise UnusableInput(f"--{option} only looks: it goes neither with --delete nor --undo.")
     if asked.every is not None and asked.json:
-        raise InvalidInput("--json prints one object: it doesn't go with --every.")
+        raise UnusableInput("--json prints one object: it doesn't go with --every.")
     if asked.every is not None and asked.suspects:
-        raise InvalidInput("--suspects doesn't go with --every: watch placement_suspects instead.")
+        raise UnusableInput("--suspects doesn't go with --every: watch placement_suspects instead.")
     if asked.dry_run and not (asked.delete or asked.undo):
-        raise InvalidInput("--dry-run is for --delete and --undo: without them nothing is changed.")
+        raise UnusableInput(
+            "--dry-run is for --delete and --undo: without them nothing is changed."
+        )
     for option in ("journal", "yes"):
         if getattr(asked, option) and not asked.delete:
-            raise InvalidInput(f"--{option} is for --delete.")
+            raise UnusableInput(f"--{option} is for --delete.")
     others = (asked.delete, asked.resource_provider, asked.json, asked.grace, asked.suspects)
     if asked.undo and any(others):
-        raise InvalidInput("--undo goes with no other option than --dry-run.")
+        raise UnusableInput("--undo goes with no other option than --dry-run.")
     if asked.resource_provider:
         try:
             uuid.UUID(asked.resource_provider)
         except ValueError:
-            raise InvalidInput(
+            raise UnusableInput(
                 f"Resource provider with UUID {asked.resource_provider} does not exist."
             ) from None
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from compute.cli.output.json_stream import JSONStream
 from compute.cli.output.recorded_consumers import RecordedPlaces
 from compute.maintenance.audit.audit import Orphan
-from compute.maintenance.audit.suspects import Suspects
+from compute.maintenance.audit.suspects import ToldSuspects
 from placement.reports.lines import escaped
 
 
@@ -20,7 +20,7 @@ class Teller(Protocol):
     def __call__(self, orphan: Orphan, deleted: bool) -> None:
         """Report an orphan, and whether it was deleted."""
 
-    def suspects(self, found: Suspects | None, places: RecordedPlaces) -> None:
+    def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         """Report what placement suspects, after all orphans; None: it tells nothing."""
 
 
@@ -34,7 +34,7 @@ def told(as_json: bool, delete: bool, journal: Path | None, named: bool) -> Iter
     :param named: whether the operator named the provider
     """
     if not as_json:
-        yield _Lines(journal, named)
+        yield _OrphanLines(journal, named)
         return
     opening = {"delete": delete, "journal": None if journal is None else str(journal)}
     with JSONStream(sys.stdout, opening, "allocations") as stream:
@@ -51,7 +51,7 @@ class _Object:
     def __call__(self, orphan: Orphan, deleted: bool) -> None:
         self._stream.add(_as_json(orphan, self._named, deleted))
 
-    def suspects(self, found: Suspects | None, places: RecordedPlaces) -> None:
+    def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         if found is None:
             self._stream.closing = {"suspects": None, "kinds": None}
             return
@@ -59,7 +59,7 @@ class _Object:
         self._stream.closing = {"suspects": rows, "kinds": dict(found.kinds)}
 
 
-class _Lines:
+class _OrphanLines:
     """Prints each orphan; before the first deleted orphan, the name of the journal."""
 
     def __init__(self, journal: Path | None, named: bool) -> None:
@@ -72,7 +72,7 @@ class _Lines:
             self._journal = None
         print(described(orphan, self._named, deleted), flush=True)
 
-    def suspects(self, found: Suspects | None, places: RecordedPlaces) -> None:
+    def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         if found is None:
             print(UNTOLD)
             return

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from compute.cli.command_line import PROGRAM, InvalidInput
+from compute.cli.command_line import PROGRAM, UnusableInput
 from compute.cli.console import say
 from compute.maintenance.audit.audit import SUSPECT, Orphan
 from compute.metrics.audit import AuditMetrics
@@ -40,7 +40,7 @@ def rounds(
     if textfile is not None and textfile.is_dir():
         textfile = textfile / NAME
     if textfile is not None and not textfile.absolute().parent.is_dir():
-        raise InvalidInput(f"--textfile {textfile}: there is no folder {textfile.parent}.")
+        raise UnusableInput(f"--textfile {textfile}: there is no folder {textfile.parent}.")
     metrics = AuditMetrics(KINDS)
     if textfile is not None:
         # a file of something else is replaced, too
@@ -52,7 +52,7 @@ def rounds(
         found: Counter[str] = Counter()
         try:
             code = run_once(partial(_count, found))
-        except InvalidInput as error:
+        except UnusableInput as error:
             if is_first:
                 raise
             say(PROGRAM, error)

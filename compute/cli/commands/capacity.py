@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from compute.cli.command_line import InvalidInput
+from compute.cli.command_line import UnusableInput
 from compute.cli.commands.fitting_commands import answer_of, options_of, show, told_of
-from compute.maintenance.fitting import Questions, Wanted, of_all_flavors, of_flavor
+from compute.maintenance.fitting import Questions, WantedResources, of_all_flavors, of_flavor
 from compute.maintenance.provider_details import find_roots
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
@@ -59,15 +59,15 @@ def capacity(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     )
     asked = made.parse_args(arguments)
     if not (asked.flavor or asked.query or asked.all_flavors):
-        raise InvalidInput("say what is to fit: --flavor, --all-flavors or --query")
-    wanted: list[Wanted] = []
+        raise UnusableInput("say what is to fit: --flavor, --all-flavors or --query")
+    wanted: list[WantedResources] = []
 
     def ask(
         questions: Questions, cell: CellDatabase, client: SchedulerReportClient
     ) -> dict[str, Any]:
         wanted.extend(of_all_flavors(cell) if asked.all_flavors else ())
         wanted.extend(of_flavor(cell, name) for name in dict.fromkeys(asked.flavor))
-        wanted.extend(Wanted(query, query) for query in asked.query)
+        wanted.extend(WantedResources(query, query) for query in asked.query)
         if not wanted:
             return {"requests": {}}
         context = admin_context()

@@ -13,7 +13,7 @@ from compute.records.cell_database import CellDatabase
 from placement.reports.lines import escaped
 
 
-class Held(NamedTuple):
+class HeldOfProvider(NamedTuple):
     """What a consumer holds of one provider."""
 
     uuid: str
@@ -22,7 +22,7 @@ class Held(NamedTuple):
 
 
 #: consumer → what it holds, provider by provider
-Holdings = dict[str, list[Held]]
+Holdings = dict[str, list[HeldOfProvider]]
 
 
 def consumers(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
@@ -36,7 +36,7 @@ def _holdings(trees: Iterator[Tree]) -> Holdings:
     for providers in trees:
         for provider in providers:
             for consumer, held in provider.holders.items():
-                part = Held(provider.uuid, provider.name, held)
+                part = HeldOfProvider(provider.uuid, provider.name, held)
                 found.setdefault(consumer, []).append(part)
     return dict(sorted(found.items()))
 

@@ -14,17 +14,17 @@ from compute import exceptions
 from compute.cli.access import placement_access
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
-from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
+from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.console import say
 from compute.cli.journal_options import add_journal_options
 from compute.cli.output.progress import Bar
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.devices import (
     RELEASED_DEVICES,
-    Changed,
-    Conflict,
     Device,
-    Devices,
+    DeviceChanged,
+    DeviceConflict,
+    OneTimeDevices,
     Release,
     State,
     reserve_again,
@@ -59,7 +59,7 @@ exit codes:
 
 FAILURES = (
     PlacementUnusable,
-    Conflict,
+    DeviceConflict,
     NotNoted,
     exceptions.ResourceProviderRetrievalFailed,
     exceptions.ResourceProviderAllocationRetrievalFailed,
@@ -86,14 +86,14 @@ def devices(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             ) as adapter,
         ):
             client = SchedulerReportClient(adapter, conf=conf)
-            found = Devices(client, admin_context(), cell)
+            found = OneTimeDevices(client, admin_context(), cell)
             run = _Run(asked, conf, client, found, RecordedConsumers(cell))
             return run.undo() if asked.undo else run.release() if asked.release else run.show()
     except exceptions.ResourceProviderNotFound as error:
         say(PROGRAM, error)
         return UNKNOWN
     except JournalUnusable as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
     except FAILURES as error:
         say(PROGRAM, why(error))
         return FAILED
@@ -120,18 +120,20 @@ def _parser() -> argparse.ArgumentParser:
 def _check(asked: argparse.Namespace) -> None:
     changing = asked.release or asked.undo
     if asked.release and asked.undo:
-        raise InvalidInput("--release and --undo don't go together.")
+        raise UnusableInput("--release and --undo don't go together.")
     if changing and (asked.burned or asked.host):
-        raise InvalidInput("--burned and --host list devices: they don't go with --release, --undo")
+        raise UnusableInput(
+            "--burned and --host list devices: they don't go with --release, --undo"
+        )
     if asked.journal and not asked.release:
-        raise InvalidInput("--journal is for --release.")
+        raise UnusableInput("--journal is for --release.")
     if asked.dry_run and not changing:
-        raise InvalidInput("--dry-run is for --release and --undo.")
+        raise UnusableInput("--dry-run is for --release and --undo.")
     for text in asked.release or ():
         try:
             uuid.UUID(text)
         except ValueError:
-            raise InvalidInput(f"--release takes uuids of devices, not {text!r}.") from None
+            raise UnusableInput(f"--release takes uuids of devices, not {text!r}.") from None
 
 
 class _Run:
@@ -142,7 +144,7 @@ class _Run:
         asked: argparse.Namespace,
         conf: cfg.ConfigOpts,
         client: SchedulerReportClient,
-        found: Devices,
+        found: OneTimeDevices,
         recorded: RecordedConsumers,
     ) -> None:
         self._asked = asked
@@ -229,7 +231,7 @@ class _Run:
                     found = reserve_again(
                         self._client, self._context, self._devices, entry, asked.dry_run
                     )
-                except Changed as error:
+                except DeviceChanged as error:
                     code = UNKNOWN
                     say(PROGRAM, error)
                     continue

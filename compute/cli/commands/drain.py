@@ -11,12 +11,12 @@ from compute import exceptions
 from compute.cli.access import placement_access
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
-from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
+from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.console import say
 from compute.cli.output.progress import Bar
 from compute.cli.output.recorded_consumers import RecordedConsumers
-from compute.maintenance.drain.candidate_places import Cloud
-from compute.maintenance.drain.draining import Holder, Host, Move, Plan, planned
+from compute.maintenance.drain.candidate_places import CandidateSource
+from compute.maintenance.drain.draining import DrainedHost, DrainPlan, Holder, PlannedMove, planned
 from compute.maintenance.fitting import Questions
 from compute.maintenance.provider_details import all_providers, find_roots
 from compute.report import SchedulerReportClient
@@ -59,7 +59,9 @@ def drain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     placement_access.add_options(options)
     asked = options.parse_args(arguments)
     if not asked.plan:
-        raise InvalidInput("This command moves nothing itself: say --plan, and it plans the moves.")
+        raise UnusableInput(
+            "This command moves nothing itself: say --plan, and it plans the moves."
+        )
     conf = load_configuration(config_arguments)
     context = admin_context()
     try:
@@ -69,11 +71,11 @@ def drain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         ):
             client = SchedulerReportClient(adapter, conf=conf)
             (root,) = find_roots(client, context, asked.host)
-            host = Host(client, context, root, lambda uuids: _watched(uuids, asked.json))
-            cloud = Cloud(client, context, conf.scheduler.max_placement_results)
+            host = DrainedHost(client, context, root, lambda uuids: _watched(uuids, asked.json))
+            cloud = CandidateSource(client, context, conf.scheduler.max_placement_results)
             plan = planned(host, cloud, Questions(adapter), asked.over_capacity)
             names = _names(client, plan, _OTHERS if asked.json else 0)
-            shown = _Shown(host, plan, names, RecordedConsumers(cell), asked)
+            shown = _ShownPlan(host, plan, names, RecordedConsumers(cell), asked)
             shown.tell()
             return OK if shown.fits else NOT_ALL
     except exceptions.ResourceProviderNotFound as error:
@@ -98,7 +100,7 @@ def _watched(uuids: Sequence[str], hidden: bool) -> Iterator[str]:
             bar.advance()
 
 
-def _names(client: SchedulerReportClient, plan: Plan, others: int) -> dict[str, str]:
+def _names(client: SchedulerReportClient, plan: DrainPlan, others: int) -> dict[str, str]:
     """Return root → name, of the hosts that the plan tells of; the uuid of one that is gone.
 
     :param others: of how many other hosts that a move could have
@@ -113,13 +115,13 @@ def _names(client: SchedulerReportClient, plan: Plan, others: int) -> dict[str, 
     }
 
 
-class _Shown:
+class _ShownPlan:
     """A plan for people, or for other programs."""
 
     def __init__(
         self,
-        host: Host,
-        plan: Plan,
+        host: DrainedHost,
+        plan: DrainPlan,
         names: Mapping[str, str],
         recorded: RecordedConsumers,
         asked: argparse.Namespace,
@@ -170,7 +172,7 @@ class _Shown:
         if not self._host.holders:
             yield "Nobody holds anything there."
 
-    def _move(self, number: int, move: Move) -> Iterator[str]:
+    def _move(self, number: int, move: PlannedMove) -> Iterator[str]:
         yield f"  {number}. {self._told(move.holder)}"
         root, more = move.place.root, len(move.others)
         others = f"; {more} other host{'' if more == 1 else 's'} would do" if more else ""

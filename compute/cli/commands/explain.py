@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from compute.cli.command_line import InvalidInput
+from compute.cli.command_line import UnusableInput
 from compute.cli.commands.fitting_commands import answer_of, options_of, show, told_of
-from compute.maintenance.fitting import Questions, Wanted, of_flavor, of_instance
+from compute.maintenance.fitting import Questions, WantedResources, of_flavor, of_instance
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from placement.reports.explanation import report
@@ -36,8 +36,8 @@ def explain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     add("--consumer", metavar="UUID", help="as if what this consumer holds were free")
     asked = made.parse_args(arguments)
     if sum(one is not None for one in (asked.flavor, asked.instance, asked.query)) != 1:
-        raise InvalidInput("say what is to be explained: one of --flavor, --instance and --query")
-    found: list[Wanted] = []
+        raise UnusableInput("say what is to be explained: one of --flavor, --instance and --query")
+    found: list[WantedResources] = []
 
     def ask(
         questions: Questions, cell: CellDatabase, client: SchedulerReportClient
@@ -57,10 +57,10 @@ def explain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
 
 def _wanted(
     flavor: str | None, instance: str | None, query: str | None, cell: CellDatabase
-) -> Wanted:
+) -> WantedResources:
     if flavor is not None:
         return of_flavor(cell, flavor)
     if instance is not None:
         return of_instance(cell, instance)
     assert query is not None
-    return Wanted(query, query)
+    return WantedResources(query, query)

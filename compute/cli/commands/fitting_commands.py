@@ -11,9 +11,15 @@ from compute import exceptions
 from compute.cli.access import placement_access
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
-from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
+from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.console import say
-from compute.maintenance.fitting import BadQuestion, NotOffered, Questions, UnknownName, Wanted
+from compute.maintenance.fitting import (
+    BadQuestion,
+    NotOffered,
+    Questions,
+    UnknownName,
+    WantedResources,
+)
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.wire.failures import Refusal, why
@@ -71,7 +77,7 @@ def answer_of(
         say(PROGRAM, error)
         return UNKNOWN
     except BadQuestion as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
     except (
         NotOffered,
         Refusal,
@@ -89,7 +95,7 @@ def show(asked: argparse.Namespace, shown: dict[str, Any], text: str, fits: bool
     return OK if fits else NOTHING_FITS
 
 
-def told_of(wanted: Sequence[Wanted], *more: str) -> str:
+def told_of(wanted: Sequence[WantedResources], *more: str) -> str:
     """Return what answers know nothing of, as lines for the terminal.
 
     :param more: sentences about it

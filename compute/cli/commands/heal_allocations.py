@@ -13,12 +13,12 @@ from compute.cli.access import network_access, placement_access
 from compute.cli.access.host_driver import host_driver
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
-from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
+from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.commands.heal_report import Report, reporting
 from compute.cli.console import say
 from compute.cli.output.progress import Bar
 from compute.maintenance.heal.guest_places import DriverPlaces
-from compute.maintenance.heal.heal import Changed, Healer
+from compute.maintenance.heal.heal import Healer, InstanceChanged
 from compute.maintenance.heal.placing import VGPU
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
@@ -178,14 +178,14 @@ def _limit(asked: argparse.Namespace) -> int | None:
     Raises InvalidInput for options that contradict each other.
     """
     if asked.instance and asked.cell:
-        raise InvalidInput("--instance and --cell can't go together.")
+        raise UnusableInput("--instance and --cell can't go together.")
     if asked.force and not asked.instance:
-        raise InvalidInput("--force needs --instance.")
+        raise UnusableInput("--force needs --instance.")
     if asked.max_count is None:
         return None
     given = asked.max_count
     if not (given.isdecimal() and len(given) <= _MOST_DIGITS and int(given)):
-        raise InvalidInput("Must supply a positive integer for --max-count.")
+        raise UnusableInput("Must supply a positive integer for --max-count.")
     return None if asked.instance else int(given)
 
 
@@ -194,12 +194,12 @@ def _instances(asked: argparse.Namespace, cell: CellDatabase) -> list[Instance] 
     if asked.instance:
         found = cell.instances.by_uuid(asked.instance)
         if found is None:
-            raise InvalidInput(f"Instance {asked.instance} could not be found.")
+            raise UnusableInput(f"Instance {asked.instance} could not be found.")
         return [found]
     mapped = {mapping.host: mapping.cell_uuid for mapping in cell.host_mappings.all()}
     cells = set(mapped.values()) - {CELL0}
     if asked.cell and asked.cell not in cells:
-        raise InvalidInput(f"Cell {asked.cell} could not be found.")
+        raise UnusableInput(f"Cell {asked.cell} could not be found.")
     instances = cell.instances.all()
     if asked.cell:
         instances = [i for i in instances if mapped.get(i.host or "") == asked.cell]
@@ -240,7 +240,7 @@ class _Healing:
         if written:
             try:
                 self.healer.apply(healing)
-            except Changed:
+            except InstanceChanged:
                 self.report.changed(healing)
                 return False
         mended = written and asked.mend_doubled

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from compute.cli.output.json_stream import JSONStream
 from compute.maintenance.heal.doubling import Doubled
-from compute.maintenance.heal.heal import Healing, Step
+from compute.maintenance.heal.heal import Healing, HealStep
 from compute.maintenance.heal.placing import ROOT
 from compute.records.instance import Instance
 from placement.reports.lines import escaped
@@ -62,7 +62,7 @@ class _Text:
             if self._asked.verbose:
                 print(_unhealed(healing))
             return
-        verb = "Create" if healing.step is Step.CREATE else "Update"
+        verb = "Create" if healing.step is HealStep.CREATE else "Update"
         if not written:
             content = json.dumps(healing.payload, sort_keys=True)
             print(f"[dry-run] {verb} allocations for instance {uuid}: {content}")
@@ -170,9 +170,9 @@ def _parts(amounts: Mapping[str, int], names: Mapping[str, str]) -> str:
 
 def _unhealed(healing: Healing) -> str:
     uuid = healing.instance.uuid
-    if healing.step is Step.NOT_ON_A_HOST:
+    if healing.step is HealStep.NOT_ON_A_HOST:
         return f"Instance {uuid} is not on a host."
-    if healing.step is Step.IN_TRANSITION:
+    if healing.step is HealStep.IN_TRANSITION:
         state = healing.instance.task_state
         return f"Instance {uuid} is undergoing a task state transition: {state}"
     return f"The allocation of instance {uuid} is up-to-date. Nothing to be healed."

@@ -18,7 +18,7 @@ from compute.cli.command_line import (
     INTERRUPTED,
     OK,
     PROGRAM,
-    InvalidInput,
+    UnusableInput,
     load_configuration,
     parser,
 )
@@ -36,7 +36,7 @@ from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
 from compute.report.wire.failures import why
 from compute.resource_tracker.reporting.patience import Patience
-from compute.service.drivers import Driver
+from compute.service.drivers import ServiceDriver
 from compute.service.signals import Interruption
 
 FAILED = 1
@@ -82,7 +82,7 @@ def migrate_compute_inventory(arguments: Sequence[str], config_arguments: Sequen
         say(PROGRAM, error)
         return DRIVER_UNUSABLE
     except (exceptions.InvalidConfiguration, exceptions.ProviderConfigException) as error:
-        raise InvalidInput(error) from error
+        raise UnusableInput(error) from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -137,7 +137,7 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
 
 
 def _nodes(
-    conf: cfg.ConfigOpts, driver: Driver, cell: CellDatabase, wanted: list[str]
+    conf: cfg.ConfigOpts, driver: ServiceDriver, cell: CellDatabase, wanted: list[str]
 ) -> list[ComputeNode]:
     try:
         return nodes_of(conf.host, driver, cell, wanted)

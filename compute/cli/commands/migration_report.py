@@ -11,8 +11,8 @@ from compute.cli.output import drawn_file
 from compute.cli.output.json_stream import JSONStream
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.cli.output.tree_drawing import as_json, draw, marks_between, show
-from compute.maintenance.migrate.migration import Named, NodeReport, Result
-from compute.maintenance.migrate.moves import Move
+from compute.maintenance.migrate.migration import NamedProvider, NodeReport, Result
+from compute.maintenance.migrate.moves import AmountMove
 from compute.report.wire.failures import why
 
 
@@ -175,7 +175,7 @@ def node_as_json(report: NodeReport) -> dict[str, Any]:
     }
 
 
-def described(move: Move, names: Mapping[str, str]) -> str:
+def described(move: AmountMove, names: Mapping[str, str]) -> str:
     """`2 VCPU: compute1 → compute1_numa0`."""
     source = names.get(move.source or "", move.source)
     target = names.get(move.target or "", move.target)
@@ -208,11 +208,11 @@ def _counted(report: NodeReport) -> list[str]:
     return found
 
 
-def _named(provider: Named) -> dict[str, str]:
+def _named(provider: NamedProvider) -> dict[str, str]:
     return {"uuid": provider.uuid, "name": provider.name}
 
 
-def _move(move: Move) -> dict[str, Any]:
+def _move(move: AmountMove) -> dict[str, Any]:
     return {
         "resource_class": move.resource_class,
         "amount": move.amount,

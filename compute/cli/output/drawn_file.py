@@ -8,7 +8,7 @@ import stat
 import tempfile
 from typing import Any
 
-from compute.cli.command_line import PROGRAM, InvalidInput
+from compute.cli.command_line import PROGRAM, UnusableInput
 from placement.extensions.page.drawing_file import drawing_file
 
 
@@ -25,16 +25,16 @@ def check(path: str) -> None:
     target = _target(path)
     folder = target.parent
     if target.is_dir():
-        raise InvalidInput(f"--html: {path} is a folder")
+        raise UnusableInput(f"--html: {path} is a folder")
     if not folder.is_dir():
-        raise InvalidInput(f"--html: there is no folder {folder}")
+        raise UnusableInput(f"--html: there is no folder {folder}")
     if _is_no_file(path):
         # a device that is replaced is gone for every program
-        raise InvalidInput(f"--html: {path} is no file")
+        raise UnusableInput(f"--html: {path} is no file")
     if not os.access(folder, os.W_OK):
-        raise InvalidInput(f"--html: nothing can be written in {folder}")
+        raise UnusableInput(f"--html: nothing can be written in {folder}")
     if target.exists() and not os.access(target, os.W_OK):
-        raise InvalidInput(f"--html: {path} can't be written: it is read-only")
+        raise UnusableInput(f"--html: {path} can't be written: it is read-only")
 
 
 def _target(path: str) -> pathlib.Path:
@@ -42,9 +42,9 @@ def _target(path: str) -> pathlib.Path:
     try:
         return pathlib.Path(path).resolve()
     except OSError as error:
-        raise InvalidInput(f"--html: {path} can't be written: {error.strerror}") from error
+        raise UnusableInput(f"--html: {path} can't be written: {error.strerror}") from error
     except RuntimeError as error:  # how Python 3.11 and 3.12 name a link that leads to itself
-        raise InvalidInput(f"--html: {path} is a link to itself") from error
+        raise UnusableInput(f"--html: {path} is a link to itself") from error
 
 
 def _is_no_file(path: str) -> bool:
@@ -85,7 +85,7 @@ def write(path: str, title: str, command: str, data: dict[str, Any]) -> None:
                 os.unlink(file.name)
                 raise
     except OSError as error:
-        raise InvalidInput(f"--html: {path} can't be written: {error.strerror}") from error
+        raise UnusableInput(f"--html: {path} can't be written: {error.strerror}") from error
 
 
 def _mode(target: pathlib.Path) -> int:

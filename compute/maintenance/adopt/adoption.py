@@ -15,7 +15,7 @@ from typing import Any
 from requests import Response
 
 from compute import exceptions
-from compute.maintenance.adopt.adoption_inventory import Merged, merged
+from compute.maintenance.adopt.adoption_inventory import MergedInventory, merged
 from compute.maintenance.adopt.adoption_reads import Identity, Situation, read_situation
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Allocations
@@ -29,7 +29,7 @@ REPARENTING = "1.37"
 
 
 @dataclass(frozen=True)
-class Step:
+class AdoptionStep:
     """One write. `kind` and `provider` are for programs, `text` is for people."""
 
     kind: str
@@ -52,7 +52,7 @@ class Adoption:
         self._context = context
         self._identity = identity
 
-    def run(self, done: Callable[[Step], None]) -> None:
+    def run(self, done: Callable[[AdoptionStep], None]) -> None:
         """Take all steps; call `done` after each.
 
         Raise ResourceProviderUpdateConflict or PlacementReshapeConflict if somebody else changed
@@ -63,7 +63,7 @@ class Adoption:
             step.apply()
             done(step)
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[AdoptionStep]:
         """Yield the steps from what there is now; later ones follow from the state before them."""
         identity = self._identity
         situation = read_situation(self._client, self._context, identity)
@@ -87,7 +87,7 @@ class Adoption:
             # an earlier run may have been told another name
             yield from self._renamed(situation.target)
 
-    def _renamed(self, tree: Sequence[ProviderDetails]) -> Iterator[Step]:
+    def _renamed(self, tree: Sequence[ProviderDetails]) -> Iterator[AdoptionStep]:
         """Give a tree that has the uuid already its new names."""
         root, *below = tree
         if root.name != self._identity.wanted:
@@ -96,15 +96,15 @@ class Adoption:
             if (name := self._identity.child_name(one.name)) != one.name:
                 yield self._child(one, name, one.parent_uuid)
 
-    def _named(self, root: ProviderDetails, name: str) -> Step:
-        return Step(
+    def _named(self, root: ProviderDetails, name: str) -> AdoptionStep:
+        return AdoptionStep(
             "rename",
             root.uuid,
             f"Provider {root.uuid} is called {name}, no longer {root.name}",
             lambda: self._put(f"/resource_providers/{root.uuid}", {"name": name}, "1.0", root.uuid),
         )
 
-    def _created(self) -> Step:
+    def _created(self) -> AdoptionStep:
         uuid, name = self._identity.uuid, self._identity.wanted
 
         def create() -> None:
@@ -116,11 +116,11 @@ class Adoption:
             )
             self._check(response, "/resource_providers", uuid)
 
-        return Step("create", uuid, f"Provider {uuid} is called {name}", create)
+        return AdoptionStep("create", uuid, f"Provider {uuid} is called {name}", create)
 
     def _properties(
         self, situation: Situation, pairs: Mapping[str, ProviderDetails | None]
-    ) -> Iterator[Step]:
+    ) -> Iterator[AdoptionStep]:
         """Add traits and aggregates, before anybody can claim there."""
         for one in situation.source or ():
             if one.uuid not in pairs:
@@ -138,7 +138,7 @@ class Adoption:
 
     def _added(
         self, what: str, version: str, uuid: str, more: Sequence[str], source: ProviderDetails
-    ) -> Step:
+    ) -> AdoptionStep:
         def add() -> None:
             url = f"/resource_providers/{uuid}/{what}"
             now = self._get(url, version, uuid)
@@ -148,11 +148,11 @@ class Adoption:
             }
             self._put(url, body, version, uuid)
 
-        return Step(what, uuid, f"Provider {uuid} has the {what} of {source.uuid}", add)
+        return AdoptionStep(what, uuid, f"Provider {uuid} has the {what} of {source.uuid}", add)
 
     def _reshaped(
         self, situation: Situation, pairs: Mapping[str, ProviderDetails | None]
-    ) -> Iterator[Step]:
+    ) -> Iterator[AdoptionStep]:
         """Move inventory and allocations of all pairs at once, and set what had to be widened."""
         sources = [one for one in situation.source or () if one.uuid in pairs]
         if not any(one.inventories or one.holders for one in sources):
@@ -189,7 +189,7 @@ class Adoption:
 
         many = len(consumers)
         text = f"Inventory and allocations of {many} consumer{'' if many == 1 else 's'} are moved"
-        yield Step("reshape", self._identity.uuid, text, reshape)
+        yield AdoptionStep("reshape", self._identity.uuid, text, reshape)
         for one, new in zip(sources, news, strict=True):
             if new.during != new.after:
                 yield self._narrowed(moved[one.uuid], new)
@@ -222,7 +222,7 @@ class Adoption:
             found[consumer] = {**body, "allocations": held}
         return found
 
-    def _narrowed(self, uuid: str, new: Merged) -> Step:
+    def _narrowed(self, uuid: str, new: MergedInventory) -> AdoptionStep:
         def narrow() -> None:
             url = f"/resource_providers/{uuid}/inventories"
             now = self._get(url, "1.0", uuid)
@@ -233,11 +233,13 @@ class Adoption:
             body = {"inventories": new.after, "resource_provider_generation": generation}
             self._put(url, body, "1.26", uuid)
 
-        return Step("inventory", uuid, f"Provider {uuid} has the inventory that it had", narrow)
+        return AdoptionStep(
+            "inventory", uuid, f"Provider {uuid} has the inventory that it had", narrow
+        )
 
     def _reparented(
         self, situation: Situation, pairs: Mapping[str, ProviderDetails | None]
-    ) -> Iterator[Step]:
+    ) -> Iterator[AdoptionStep]:
         """Give children their new parent and name; what is below them comes along."""
         for one in (situation.source or ())[1:]:
             if one.uuid in pairs:
@@ -248,16 +250,16 @@ class Adoption:
             if (name, parent) != (one.name, one.parent_uuid):
                 yield self._child(one, name, parent)
 
-    def _child(self, one: ProviderDetails, name: str, parent: str | None) -> Step:
+    def _child(self, one: ProviderDetails, name: str, parent: str | None) -> AdoptionStep:
         body = {"name": name, "parent_provider_uuid": parent}
-        return Step(
+        return AdoptionStep(
             "child",
             one.uuid,
             f"Child {name} ({one.uuid}) is below {parent}",
             lambda: self._put(f"/resource_providers/{one.uuid}", body, REPARENTING, one.uuid),
         )
 
-    def _deleted(self, one: ProviderDetails) -> Step:
+    def _deleted(self, one: ProviderDetails) -> AdoptionStep:
         def delete() -> None:
             url = f"/resource_providers/{one.uuid}"
             response = self._client.delete(
@@ -266,7 +268,7 @@ class Adoption:
             if response.status_code != 404:
                 self._check(response, url, one.uuid)
 
-        return Step("delete", one.uuid, f"Provider {one.uuid} is deleted", delete)
+        return AdoptionStep("delete", one.uuid, f"Provider {one.uuid} is deleted", delete)
 
     def _get(self, url: str, version: str, uuid: str) -> dict[str, Any]:
         response = self._client.get(url, version=version, global_request_id=self._context.global_id)

@@ -14,7 +14,7 @@ from compute.provider_tree.inventory_record import LARGEST, Inventory, capacity
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedInventory:
     """The inventory `during` the move of allocations, and `after` it.
 
     They differ where the inventory doesn't admit what is held already, for example because it was
@@ -25,7 +25,7 @@ class Merged:
     after: Inventory
 
 
-def merged(source: ProviderDetails, target: ProviderDetails | None) -> Merged:
+def merged(source: ProviderDetails, target: ProviderDetails | None) -> MergedInventory:
     """Return the inventory of the target once it has what the source has, too.
 
     A class that the target has keeps its record if that admits all amounts, because the agent of
@@ -45,7 +45,7 @@ def merged(source: ProviderDetails, target: ProviderDetails | None) -> Merged:
         fitting = next((record for record in records if _admits(record, held)), None)
         after[name] = records[0] if fitting is None else fitting
         during[name] = _widened(after[name], held) if fitting is None else fitting
-    return Merged(during, after)
+    return MergedInventory(during, after)
 
 
 def _amounts(*providers: ProviderDetails | None) -> dict[str, Counter[str]]:

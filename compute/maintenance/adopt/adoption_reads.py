@@ -13,7 +13,7 @@ from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 
 
-class Refused(Exception):
+class AdoptionRefused(Exception):
     """The identity can't be moved; the text says why. Nothing was changed by this."""
 
 
@@ -89,7 +89,7 @@ def read_situation(
         # it has the uuid already; maybe not the name
         named = None
     if marked is not None and named is not None:
-        raise Refused(
+        raise AdoptionRefused(
             f"{identity.name} is the name of provider {named['uuid']} by now. That is neither "
             f"{identity.uuid} nor {marked['uuid']}, which had it before: rename or remove it."
         )
@@ -100,12 +100,16 @@ def read_situation(
         taken = _row(client, context, f"?name={quote(identity.wanted, safe='')}")
         theirs = {row["uuid"] for row in (source, target) if row is not None}
         if taken is not None and taken["uuid"] not in theirs:
-            raise Refused(f"{identity.wanted} is the name of provider {taken['uuid']}.")
+            raise AdoptionRefused(f"{identity.wanted} is the name of provider {taken['uuid']}.")
     for row, known in ((source, identity.name), (target, identity.uuid)):
         if row is not None and row["parent_provider_uuid"] is not None:
-            raise Refused(f"{known} is a child in the tree of {row['root_provider_uuid']}, no host")
+            raise AdoptionRefused(
+                f"{known} is a child in the tree of {row['root_provider_uuid']}, no host"
+            )
     if target is not None and target["name"] not in (identity.wanted, identity.name):
-        raise Refused(f"{identity.uuid} is provider {target['name']}, not {identity.wanted}.")
+        raise AdoptionRefused(
+            f"{identity.uuid} is provider {target['name']}, not {identity.wanted}."
+        )
     return Situation(
         None if source is None else read_tree(client, context, source["uuid"]),
         [] if target is None else read_tree(client, context, identity.uuid),

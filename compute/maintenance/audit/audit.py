@@ -14,9 +14,9 @@ from compute.consumers.evidence import RecordedEvidence
 from compute.consumers.rules import (
     LEFTOVER,
     SETTLED,
+    ConsumerKind,
+    ConsumerVerdict,
     Evidence,
-    Kind,
-    Verdict,
     is_alone_here,
     judge,
 )
@@ -44,7 +44,7 @@ AUDITED_CLASSES = frozenset(
 #: so many providers' allocations are read in one request, where placement offers that
 PROVIDERS_AT_ONCE = 200
 #: how the consumer of an orphan may be related to its provider
-SUSPECT = tuple(kind for kind in Kind if kind not in SETTLED)
+SUSPECT = tuple(kind for kind in ConsumerKind if kind not in SETTLED)
 INSTANCE, MIGRATION, UNKNOWN = "instance", "migration", "unknown"
 
 
@@ -66,7 +66,7 @@ class Orphan:
     consumer_type: str | None
     host: str | None
     age: float | None
-    verdict: Verdict
+    verdict: ConsumerVerdict
     node_known: bool
 
     def deletable(self, named: bool) -> bool:
@@ -74,7 +74,7 @@ class Orphan:
         the provider, whether another host's could be one.
         """
         kind = self.verdict.kind
-        return kind in LEFTOVER or (named and kind is Kind.NOT_OURS)
+        return kind in LEFTOVER or (named and kind is ConsumerKind.NOT_OURS)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ MOST = 1000
 
 
 @dataclass(frozen=True)
-class Suspects:
+class ToldSuspects:
     """The suspects of one answer, as placement tells them.
 
     :param kinds: how many there are of each kind
@@ -28,7 +28,7 @@ class Suspects:
     is_whole: bool
 
 
-def suspects(client: SchedulerReportClient, context: RequestContext) -> Suspects | None:
+def suspects(client: SchedulerReportClient, context: RequestContext) -> ToldSuspects | None:
     """Ask placement for its suspects; None if it doesn't tell us any.
 
     Raises Refusal and ClientException.
@@ -39,4 +39,4 @@ def suspects(client: SchedulerReportClient, context: RequestContext) -> Suspects
     if response.status_code != 200:
         raise Refusal(response)
     body = response.json()
-    return Suspects(body["suspects"], body["kinds"], "marker" not in body)
+    return ToldSuspects(body["suspects"], body["kinds"], "marker" not in body)

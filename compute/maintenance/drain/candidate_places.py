@@ -40,7 +40,7 @@ def query_of(own: Amounts, root: str, shared: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class CandidatePlace:
     """What a consumer would hold in the tree of `root`, by provider uuid and class."""
 
     root: str
@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Found:
+class QueriedPlaces:
     """The candidates of one query.
 
     :param places: all of them, also those of the tree that is left
@@ -57,13 +57,13 @@ class Found:
     :param is_cut: whether the limit may have cut more off
     """
 
-    places: list[Place]
+    places: list[CandidatePlace]
     stock: Mapping[tuple[str, str], tuple[int, int]]
     overfull: frozenset[str]
     is_cut: bool
 
 
-class Cloud:
+class CandidateSource:
     """Asks placement for candidates, each query once. Raises Refusal and ClientException.
 
     :param limit: of the candidates that are asked for at first
@@ -73,21 +73,21 @@ class Cloud:
         self._client = client
         self._context = context
         self._limit = limit
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, QueriedPlaces] = {}
 
-    def candidates(self, query: str) -> Found:
+    def candidates(self, query: str) -> QueriedPlaces:
         """Return the candidates, up to the limit unless `all_candidates` was asked before."""
         if query not in self._found:
             self._found[query] = self._ask(query, self._limit)
         return self._found[query]
 
-    def all_candidates(self, query: str) -> Found:
+    def all_candidates(self, query: str) -> QueriedPlaces:
         """Return the candidates without a limit."""
         if self.candidates(query).is_cut:
             self._found[query] = self._ask(query, None)
         return self._found[query]
 
-    def _ask(self, query: str, limit: int | None) -> Found:
+    def _ask(self, query: str, limit: int | None) -> QueriedPlaces:
         limited = query if limit is None else f"{query}&limit={limit}"
         response = self._client.get(
             f"/allocation_candidates?{limited}",
@@ -109,14 +109,16 @@ class Cloud:
             if used > capacity and not _is_for_one_use(summaries[uuid])
         }
         places = [_place(one["allocations"], summaries) for one in body["allocation_requests"]]
-        return Found(places, stock, frozenset(overfull), limit is not None and len(places) >= limit)
+        return QueriedPlaces(
+            places, stock, frozenset(overfull), limit is not None and len(places) >= limit
+        )
 
 
 def _is_for_one_use(summary: Mapping[str, Any]) -> bool:
     return os_traits.HW_PCI_ONE_TIME_USE in summary["traits"]
 
 
-def _place(allocations: Mapping[str, Any], summaries: Mapping[str, Any]) -> Place:
+def _place(allocations: Mapping[str, Any], summaries: Mapping[str, Any]) -> CandidatePlace:
     """Return the place of a candidate; a tree of which only shares are used is no one's root."""
     roots: dict[str, None] = {}
     for uuid in allocations:
@@ -124,7 +126,7 @@ def _place(allocations: Mapping[str, Any], summaries: Mapping[str, Any]) -> Plac
             roots[summaries[uuid]["root_provider_uuid"]] = None
     first = next(iter(allocations))
     root = next(iter(roots), summaries[first]["root_provider_uuid"])
-    return Place(root, {uuid: part["resources"] for uuid, part in allocations.items()})
+    return CandidatePlace(root, {uuid: part["resources"] for uuid, part in allocations.items()})
 
 
 @dataclass
@@ -133,7 +135,7 @@ class Promises:
 
     taken: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def fitting(self, found: Found, leaving: str) -> Iterator[tuple[float, Place]]:
+    def fitting(self, found: QueriedPlaces, leaving: str) -> Iterator[tuple[float, CandidatePlace]]:
         """Yield the places that still have room, each with the least share that it leaves free.
 
         Neither the tree that is left has a place, nor one in which something is over capacity.
@@ -145,14 +147,14 @@ class Promises:
             if min(shares, default=-1.0) >= 0:
                 yield min(shares), place
 
-    def _shares(self, place: Place, found: Found) -> Iterable[float]:
+    def _shares(self, place: CandidatePlace, found: QueriedPlaces) -> Iterable[float]:
         for uuid, amounts in place.allocations.items():
             for name, amount in amounts.items():
                 capacity, used = found.stock[uuid, name]
                 left = capacity - used - self.taken.get((uuid, name), 0) - amount
                 yield left / capacity if capacity else -1.0
 
-    def take(self, place: Place) -> None:
+    def take(self, place: CandidatePlace) -> None:
         """Count a move to a place."""
         for uuid, amounts in place.allocations.items():
             for name, amount in amounts.items():

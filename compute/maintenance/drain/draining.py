@@ -14,10 +14,10 @@ from keystoneauth1.exceptions import ClientException
 from compute.maintenance.devices import TRAIT
 from compute.maintenance.drain.candidate_places import (
     Amounts,
-    Cloud,
-    Found,
-    Place,
+    CandidatePlace,
+    CandidateSource,
     Promises,
+    QueriedPlaces,
     query_of,
 )
 from compute.maintenance.fitting import BadQuestion, NotOffered, Questions
@@ -56,20 +56,20 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Move:
+class PlannedMove:
     """A holder goes to a place; `others` are the roots of other trees that have room for it, too.
 
     `over` is how many excesses are left after this move and all before it.
     """
 
     holder: Holder
-    place: Place
+    place: CandidatePlace
     others: list[str]
     over: int
 
 
 @dataclass
-class Plan:
+class DrainPlan:
     """Moves in the order in which they can be made.
 
     :param over: what is over capacity before the first move
@@ -78,7 +78,7 @@ class Plan:
     """
 
     over: list[Excess]
-    moves: list[Move] = field(default_factory=list)
+    moves: list[PlannedMove] = field(default_factory=list)
     unfit: list[tuple[Holder, str]] = field(default_factory=list)
     staying: list[Holder] = field(default_factory=list)
 
@@ -90,7 +90,7 @@ class Plan:
         return next((n for n, move in enumerate(self.moves, 1) if not move.over), None)
 
 
-class Host:
+class DrainedHost:
     """A host with all that is held of it, as read once.
 
     Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
@@ -161,7 +161,9 @@ def _sums(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return sums
 
 
-def planned(host: Host, cloud: Cloud, questions: Questions, only_excess: bool) -> Plan:
+def planned(
+    host: DrainedHost, cloud: CandidateSource, questions: Questions, only_excess: bool
+) -> DrainPlan:
     """Return the moves that empty the host, or with `only_excess` those that end its excesses.
 
     At first each takes the emptiest of the places that placement names within the limit. If some
@@ -178,7 +180,7 @@ def planned(host: Host, cloud: Cloud, questions: Questions, only_excess: bool) -
     return plan
 
 
-def _left_over(host: Host, plan: Plan) -> tuple[bool, int, float]:
+def _left_over(host: DrainedHost, plan: DrainPlan) -> tuple[bool, int, float]:
     """Return how much a plan leaves undone."""
     sizes = sum(host.size_of(holder) for holder, _ in plan.unfit)
     return plan.mended_after is None, len(plan.unfit), sizes
@@ -189,21 +191,21 @@ class _Planner:
 
     def __init__(
         self,
-        host: Host,
-        candidates: Callable[[str], Found],
+        host: DrainedHost,
+        candidates: Callable[[str], QueriedPlaces],
         only_excess: bool,
-        prefer: Callable[..., tuple[float, str, Place]],
+        prefer: Callable[..., tuple[float, str, CandidatePlace]],
     ) -> None:
         self._host = host
         self._candidates = candidates
         self._only_excess = only_excess
         self._prefer = prefer
         self._promises = Promises()
-        self._plan = Plan(host.excesses())
+        self._plan = DrainPlan(host.excesses())
         self._left = [one for one in host.holders if one.consumer_type != MIGRATION]
         self._plan.staying = [one for one in host.holders if one.consumer_type == MIGRATION]
 
-    def run(self) -> Plan:
+    def run(self) -> DrainPlan:
         over = self._plan.over
         while over:
             helping = [one for one in self._left if _relief(one, over)]
@@ -236,9 +238,9 @@ class _Planner:
         others = dict.fromkeys(one.root for _, _, one in sorted(fitting, key=lambda one: one[:2]))
         others.pop(place.root)
         over = self._host.excesses([*(move.holder for move in self._plan.moves), holder])
-        self._plan.moves.append(Move(holder, place, list(others), len(over)))
+        self._plan.moves.append(PlannedMove(holder, place, list(others), len(over)))
 
-    def _fitting(self, holder: Holder) -> list[tuple[float, str, Place]]:
+    def _fitting(self, holder: Holder) -> list[tuple[float, str, CandidatePlace]]:
         found = self._promises.fitting(self._candidates(holder.query), self._host.root.uuid)
         return [(share, place.root, place) for share, place in found]
 
@@ -254,7 +256,7 @@ def _relief(holder: Holder, over: Iterable[Excess]) -> float:
     )
 
 
-def _reason(holder: Holder, host: Host, cloud: Cloud, questions: Questions) -> str:
+def _reason(holder: Holder, host: DrainedHost, cloud: CandidateSource, questions: Questions) -> str:
     """Return why a holder finds no place, as Berth explains it where it offers that."""
     found = cloud.all_candidates(holder.query)
     if any(Promises().fitting(found, host.root.uuid)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compute.consumers import held_shares
-from compute.consumers.held_shares import Holding, Share, Side
+from compute.consumers.held_shares import InstanceHolding, Share, Side
 from compute.maintenance.provider_details import ProviderDetails
 from compute.pci.placement_translator import MANAGED
 from compute.provider_tree import ProviderTree
@@ -22,7 +22,7 @@ DRIVER, RECORD = "its driver", "its record"
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldShares:
     """What somebody says: provider uuid → class → amount. `by` is who says it.
 
     `missing` is what the instance has of places that are not in the tree.
@@ -56,21 +56,21 @@ class DriverPlaces:
 
     def of(
         self, instance: Instance, tree: Sequence[ProviderDetails], resources: Amounts
-    ) -> tuple[Told, str]:
+    ) -> tuple[ToldShares, str]:
         """Return what the driver says, and what to tell if that isn't enough."""
         if instance.host != self.host:
-            return Told(DRIVER), f"only the driver on host {instance.host} could know"
+            return ToldShares(DRIVER), f"only the driver on host {instance.host} could know"
         if self._driver is None and self._reason is None:
             self._ask_for_driver()
         ask = getattr(self._driver, "places_of_guest", None)
         if ask is None:
-            return Told(DRIVER), self._reason or "its driver doesn't know"
+            return ToldShares(DRIVER), self._reason or "its driver doesn't know"
         try:
             places = ask(provider_tree(tree), instance.node, instance.uuid, dict(resources))
         except Exception as error:
             # The hypervisor's library may raise anything.
-            return Told(DRIVER), f"its driver can't tell: {error}"
-        return Told(DRIVER, places), "its driver doesn't know"
+            return ToldShares(DRIVER), f"its driver can't tell: {error}"
+        return ToldShares(DRIVER, places), "its driver doesn't know"
 
     def _ask_for_driver(self) -> None:
         try:
@@ -99,14 +99,14 @@ def provider_tree(providers: Sequence[ProviderDetails]) -> ProviderTree:
     return tree
 
 
-def holding_of(cell: CellDatabase, instance: Instance) -> Holding:
+def holding_of(cell: CellDatabase, instance: Instance) -> InstanceHolding:
     """Return what the records say that the instance holds of its node, or is held for its move."""
     migrations = cell.migrations.of_instances({instance.uuid})
     migration = held_shares.relevant(instance, migrations)
     return held_shares.holding(instance, migration, instance.host or "", instance.node or "")
 
 
-def own_share(held: Holding) -> Share | None:
+def own_share(held: InstanceHolding) -> Share | None:
     """Return what the instance itself holds of its node; None if that is nothing.
 
     While a move isn't confirmed, what it had before it moved is its migration's.
@@ -129,7 +129,7 @@ class Knowing:
     tree: Sequence[ProviderDetails]
     doubt: str = ""
 
-    def told(self, resources: Amounts) -> list[Told]:
+    def told(self, resources: Amounts) -> list[ToldShares]:
         """Return what they say of an instance that should have the resources; the best first."""
         by_driver, self.doubt = self.driver.of(self.instance, self.tree, resources)
         by_record = recorded(self.share, self.instance.node or "", self.tree, resources)
@@ -138,12 +138,12 @@ class Knowing:
 
 def recorded(
     share: Share | None, nodename: str, tree: Sequence[ProviderDetails], resources: Amounts
-) -> Told:
+) -> ToldShares:
     """Return the places that the instance's record names: cells, devices, assigned resources."""
     places: dict[str, Counter[str]] = {}
     missing: list[str] = []
     if share is None:
-        return Told(RECORD)
+        return ToldShares(RECORD)
     names = {one.name: one for one in tree}
     processors = "PCPU" if "VCPU" not in resources and "PCPU" in resources else "VCPU"
     for one in (share.numa_topology or {}).get("cells", ()):
@@ -158,7 +158,7 @@ def recorded(
         amounts[resource.resource_class] += 1
     for uuid, found in devices(share, nodename, tree).items():
         places.setdefault(uuid, Counter()).update(found)
-    return Told(RECORD, {uuid: dict(amounts) for uuid, amounts in places.items()}, missing)
+    return ToldShares(RECORD, {uuid: dict(amounts) for uuid, amounts in places.items()}, missing)
 
 
 def devices(share: Share | None, nodename: str, tree: Sequence[ProviderDetails]) -> Held:

@@ -21,7 +21,7 @@ from compute.maintenance.heal.guest_places import (
     holding_of,
     own_share,
 )
-from compute.maintenance.heal.placing import VGPU, Placement, place, requested
+from compute.maintenance.heal.placing import VGPU, PlacedShares, place, requested
 from compute.maintenance.heal.ports import Port, Ports
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
 from compute.provider_tree.allocation_records import Allocations
@@ -34,7 +34,7 @@ from compute.report.consumers.resource_request import RequestGroup, ResourceRequ
 from compute.report.wire.context import RequestContext
 
 
-class Step(enum.StrEnum):
+class HealStep(enum.StrEnum):
     """What has to be done for an instance."""
 
     CREATE = "create"
@@ -55,7 +55,7 @@ class Healing:
     """
 
     instance: Instance
-    step: Step
+    step: HealStep
     payload: dict[str, Any] = field(default_factory=dict)
     ports: list[tuple[Port, Any]] = field(default_factory=list)
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -65,10 +65,10 @@ class Healing:
     @property
     def writes(self) -> bool:
         """Whether the step writes anything."""
-        return self.step in (Step.CREATE, Step.UPDATE)
+        return self.step in (HealStep.CREATE, HealStep.UPDATE)
 
 
-class Changed(Exception):
+class InstanceChanged(Exception):
     """The instance isn't as it was when its allocations were planned; nothing is left written."""
 
 
@@ -126,9 +126,9 @@ class Healer:
         ResourceProviderAllocationRetrievalFailed, and ClientException.
         """
         if instance.task_state is not None:
-            return Healing(instance, Step.IN_TRANSITION)
+            return Healing(instance, HealStep.IN_TRANSITION)
         if instance.node is None or instance.host is None:
-            return Healing(instance, Step.NOT_ON_A_HOST)
+            return Healing(instance, HealStep.NOT_ON_A_HOST)
         seen = self._seen.pop(instance.uuid, None)
         if seen is not None and seen["allocations"] and not force:
             healing = self._planned(instance, seen, False, with_ports)
@@ -146,20 +146,20 @@ class Healer:
         doubles: list[Doubled] = []
         rebuilt = force or not current["allocations"]
         if rebuilt:
-            step = Step.UPDATE if current["allocations"] else Step.CREATE
+            step = HealStep.UPDATE if current["allocations"] else HealStep.CREATE
             placement, names = self._placed(instance)
             payload["allocations"], reasons = placement.allocations, placement.reasons
         else:
             doubles, names = self._doubled(instance, payload["allocations"])
             if self._mend and any(one.can_be_mended for one in doubles):
-                step = Step.UPDATE
+                step = HealStep.UPDATE
                 payload["allocations"] = mended(payload["allocations"], doubles)
         placed: list[tuple[Port, Any]] = []
         if with_ports:
             before = copy.deepcopy(payload)
             placed = self._place_ports(instance, payload, rebuilt)
-            if payload != before and step is Step.NOTHING:
-                step = Step.UPDATE
+            if payload != before and step is HealStep.NOTHING:
+                step = HealStep.UPDATE
         return Healing(instance, step, payload, placed, reasons, names, doubles)
 
     def apply(self, healing: Healing) -> None:
@@ -171,12 +171,12 @@ class Healer:
         PlacementAPIConnectFailure, and ClientException.
         """
         if not self._is_as_planned(healing.instance):
-            raise Changed
+            raise InstanceChanged
         with self._updated_ports(healing.ports):
             self._write(healing)
-            if healing.step is Step.CREATE and not self._is_as_planned(healing.instance):
+            if healing.step is HealStep.CREATE and not self._is_as_planned(healing.instance):
                 self._take_back(healing)
-                raise Changed
+                raise InstanceChanged
 
     def _is_as_planned(self, instance: Instance) -> bool:
         """Say whether the instance still is where it was, and nothing is being done with it."""
@@ -208,7 +208,7 @@ class Healer:
 
     def _wanted(
         self, instance: Instance, current: Mapping[str, Any]
-    ) -> tuple[Step, dict[str, Any]]:
+    ) -> tuple[HealStep, dict[str, Any]]:
         """Return what is to be done for an instance with allocations."""
         body = {
             "allocations": {
@@ -221,9 +221,9 @@ class Healer:
         }
         owner = (current.get("project_id"), current.get("user_id"))
         same = owner == (instance.project_id, instance.user_id)
-        return (Step.NOTHING if same else Step.UPDATE), body
+        return (HealStep.NOTHING if same else HealStep.UPDATE), body
 
-    def _placed(self, instance: Instance) -> tuple[Placement, dict[str, str]]:
+    def _placed(self, instance: Instance) -> tuple[PlacedShares, dict[str, str]]:
         """Return where the instance's resources go, and provider uuid → name."""
         if "accel:device_profile" in instance.flavor.extra_specs:
             raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)

@@ -10,7 +10,7 @@ from typing import Any
 from compute import exceptions
 from compute.consumers.instance_resources import resources_from_flavor
 from compute.maintenance.flavor_request import processors
-from compute.maintenance.heal.guest_places import Knowing, Told
+from compute.maintenance.heal.guest_places import Knowing, ToldShares
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts, Held
 from compute.provider_tree.cells import stays_together
@@ -31,7 +31,7 @@ _GRANULAR = re.compile(r"resources[A-Za-z0-9_-]{1,64}:([^:]+)")
 
 
 @dataclass(frozen=True)
-class Placement:
+class PlacedShares:
     """The allocations to write, and class → why they are where they are."""
 
     allocations: Places
@@ -66,7 +66,7 @@ def place(
     tree: Sequence[ProviderDetails],
     pools: Callable[[], Sequence[ProviderDetails]],
     knowing: Knowing,
-) -> Placement:
+) -> PlacedShares:
     """Return the allocations of the resources, by the rule that a reshape follows.
 
     Classes of which the root has an inventory are allocated on the root. The others go where
@@ -85,7 +85,7 @@ def place(
     elsewhere = set(resources) - set(root.inventories)
     reasons = dict.fromkeys(set(resources) - elsewhere, ROOT)
     if not elsewhere:
-        return Placement({root.uuid: {"resources": dict(resources)}}, reasons)
+        return PlacedShares({root.uuid: {"resources": dict(resources)}}, reasons)
     missing = elsewhere - {name for provider in below for name in provider.inventories}
     providers = [*tree, *(pools() if missing else ())]
     told = knowing.told(resources)
@@ -109,7 +109,7 @@ def place(
         raise exceptions.AllocationUpdateFailed(
             consumer_uuid=instance.uuid, error=failed.kwargs["error"]
         ) from failed
-    return Placement(allocations[instance.uuid]["allocations"], reasons)
+    return PlacedShares(allocations[instance.uuid]["allocations"], reasons)
 
 
 def _unknown(instance: Instance, resource_class: str, error: str) -> exceptions.NovaException:
@@ -128,7 +128,7 @@ def _place_of(
     name: str,
     resources: Amounts,
     providers: Sequence[ProviderDetails],
-    told: Sequence[Told],
+    told: Sequence[ToldShares],
     doubt: str,
 ) -> tuple[dict[str, int], str]:
     """Return provider uuid → amount of one class, and who says so; nothing: wherever is room."""

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from compute import exceptions
-from compute.maintenance.migrate.moves import Move, moves_of
+from compute.maintenance.migrate.moves import AmountMove, moves_of
 from compute.maintenance.migrate.rehearsal import refuses_writes
 from compute.maintenance.migrate.reshape_check import misfits, used_after
 from compute.maintenance.provider_details import ProviderDetails, details_of, usages_in_tree
@@ -43,7 +43,7 @@ class Result(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedProvider:
     """A provider: its uuid and its name."""
 
     uuid: str
@@ -62,9 +62,9 @@ class NodeReport:
     node: str
     uuid: str
     result: Result
-    created: list[Named] = field(default_factory=list)
-    removed: list[Named] = field(default_factory=list)
-    moves: dict[str, list[Move]] = field(default_factory=dict)
+    created: list[NamedProvider] = field(default_factory=list)
+    removed: list[NamedProvider] = field(default_factory=list)
+    moves: dict[str, list[AmountMove]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     before: list[ProviderDetails] = field(default_factory=list)
     after: list[ProviderDetails] = field(default_factory=list)
@@ -156,7 +156,7 @@ class Migrator:
         report = work.compared(result)
         report.created = [one for one in report.created if one.uuid not in existing]
         if missing:
-            report.created.insert(0, Named(root.uuid, root.name))
+            report.created.insert(0, NamedProvider(root.uuid, root.name))
         report.steps = [str(step) for step in ([root, *steps] if missing else steps)]
         reshape = next((step for step in steps if isinstance(step, Reshape)), None)
         report.payload = None if reshape is None else _body(reshape)
@@ -219,8 +219,8 @@ class _Work:
             self.node.hypervisor_hostname,
             self.node.uuid,
             result,
-            created=[Named(uuid, names[uuid]) for uuid in has if uuid not in had],
-            removed=[Named(uuid, names[uuid]) for uuid in had if uuid not in has],
+            created=[NamedProvider(uuid, names[uuid]) for uuid in has if uuid not in had],
+            removed=[NamedProvider(uuid, names[uuid]) for uuid in had if uuid not in has],
             moves=moves_of(self.moved.before, self.moved.after) if self.moved else {},
             names=names,
         )

@@ -14,7 +14,7 @@ from compute.records.cell_database.repositories import (
     Instances,
     Migrations,
     OwnAllocations,
-    Services,
+    ServiceRecords,
 )
 from compute.records.cell_database.store import DuplicateRecord
 
@@ -27,7 +27,7 @@ __all__ = [
     "Instances",
     "Migrations",
     "OwnAllocations",
-    "Services",
+    "ServiceRecords",
 ]
 
 
@@ -35,7 +35,7 @@ class CellDatabase(Protocol):
     """One repository for each kind of record."""
 
     compute_nodes: ComputeNodes
-    services: Services
+    services: ServiceRecords
     instances: Instances
     migrations: Migrations
     aggregates: Aggregates

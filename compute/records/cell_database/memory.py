@@ -14,7 +14,7 @@ from compute.records.cell_database.repositories import (
     Instances,
     Migrations,
     OwnAllocations,
-    Services,
+    ServiceRecords,
 )
 from compute.records.cell_database.store import DuplicateRecord, R
 from compute.records.compute_node import ComputeNode
@@ -118,7 +118,7 @@ class MemoryCellDatabase:
         own: MemoryStore[Any] = MemoryStore(lambda own: {(own.consumer_uuid, own.node_uuid)})
         self._stores = (nodes, services, instances, migrations, aggregates, mappings, own)
         self.compute_nodes = ComputeNodes(nodes)
-        self.services = Services(services)
+        self.services = ServiceRecords(services)
         self.instances = Instances(instances)
         self.migrations = Migrations(migrations)
         self.aggregates = Aggregates(aggregates)

@@ -79,7 +79,7 @@ class ComputeNodes(_Repository[ComputeNode]):
         return self._first(hypervisor_hostname=nodename, deleted=False)
 
 
-class Services(_Repository[Service]):
+class ServiceRecords(_Repository[Service]):
     """The compute services of a cell."""
 
     def create(self, service: Service) -> None:

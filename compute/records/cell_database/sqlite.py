@@ -23,7 +23,7 @@ from compute.records.cell_database.repositories import (
     Instances,
     Migrations,
     OwnAllocations,
-    Services,
+    ServiceRecords,
 )
 from compute.records.cell_database.store import DuplicateRecord, R
 from compute.records.compute_node import ComputeNode
@@ -170,7 +170,7 @@ class SQLiteCellDatabase:
         sa.event.listen(engine, "connect", _settings)
         schema.sync(engine)
         self.compute_nodes = ComputeNodes(SQLStore(engine, tables.compute_nodes, ComputeNode))
-        self.services = Services(SQLStore(engine, tables.services, Service))
+        self.services = ServiceRecords(SQLStore(engine, tables.services, Service))
         self.instances = Instances(SQLStore(engine, tables.instances, Instance))
         self.migrations = Migrations(SQLStore(engine, tables.migrations, Migration))
         self.aggregates = Aggregates(SQLStore(engine, tables.aggregates, Aggregate))

@@ -18,7 +18,7 @@ CANDIDATES_VERSION = "1.36"
 Candidates = tuple[list[dict[str, Any]], dict[str, Any], str] | tuple[None, None, None]
 
 
-class Query(Protocol):
+class CandidateQuery(Protocol):
     """A request that can tell its query, as nova's ResourceRequest can."""
 
     def to_querystring(self) -> str:
@@ -36,7 +36,7 @@ class AllocationCandidates:
         self._conf = conf
 
     @safe_connect
-    def find(self, context: Any, resources: ResourceRequest | Query) -> Candidates:
+    def find(self, context: Any, resources: ResourceRequest | CandidateQuery) -> Candidates:
         """Return (allocation requests, provider summaries, "1.36") for the request.
 
         A ResourceRequest of ours without a limit gets `[scheduler]max_placement_results`.

@@ -16,7 +16,7 @@ VERSIONS = ("1.38", "1.28")
 UNTYPED = "unknown"
 
 
-class Requests(Protocol):
+class RequestSender(Protocol):
     """What is needed of a report client, or of its transport."""
 
     def get(self, url: str, version: str | None, global_request_id: str | None) -> Response:
@@ -28,7 +28,7 @@ class Requests(Protocol):
         """PUT `data` as JSON."""
 
 
-def read_consumer(client: Requests, context: Any, consumer: str) -> dict[str, Any]:
+def read_consumer(client: RequestSender, context: Any, consumer: str) -> dict[str, Any]:
     """Return what a consumer holds, with its type where placement tells it.
 
     The `version` in it is the microversion of the answer. Raise
@@ -46,7 +46,7 @@ def read_consumer(client: Requests, context: Any, consumer: str) -> dict[str, An
 
 
 def write_consumer(
-    client: Requests,
+    client: RequestSender,
     context: Any,
     consumer: str,
     body: Mapping[str, Any],

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.consumers.evidence import RecordedEvidence
-from compute.consumers.rules import LEFTOVER, Kind
+from compute.consumers.rules import LEFTOVER, ConsumerKind
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
@@ -98,7 +98,7 @@ class AllocationAudit:
             node.record,
             tree,
             # Otherwise the scheduler's allocations may come before the record of their instance.
-            LEFTOVER if self._mode.is_tracker else {Kind.GONE},
+            LEFTOVER if self._mode.is_tracker else {ConsumerKind.GONE},
             node.told,
         ).run({uuid: held for uuid, held in consumers.items() if uuid not in kept})
         return set(consumers)

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 
 import os_traits
 
-from compute.consumers.held_shares import Holding, Share
+from compute.consumers.held_shares import InstanceHolding, Share
 from compute.consumers.instance_resources import (
     PCI_DEVICE,
     generic_pci_devices,
@@ -18,13 +18,13 @@ from compute.records.instance import Flavor, Instance
 OWNED = ("VCPU", "MEMORY_MB", "DISK_GB", PCI_DEVICE)
 
 
-def wish(held: Holding) -> Hashable:
+def wish(held: InstanceHolding) -> Hashable:
     """Return a value that differs whenever other allocations are wanted for the holding."""
     return repr((held.shares, held.flavors, held.migration and held.migration.uuid))
 
 
 def placed(
-    held: Holding,
+    held: InstanceHolding,
     shares: Iterable[Share],
     root_uuid: str,
     tree: ProviderTree,

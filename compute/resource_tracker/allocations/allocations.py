@@ -8,7 +8,7 @@ from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
 
 from compute import exceptions
-from compute.consumers.held_shares import Holding, Share, Side
+from compute.consumers.held_shares import InstanceHolding, Share, Side
 from compute.provider_tree import ProviderTree
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
@@ -73,7 +73,7 @@ class AllocationWriter:
         for uuid in sorted(node.own - node.holdings.keys()):
             self.release(context, uuid, node)
 
-    def settle(self, context: RequestContext, held: Holding, node: TrackedNode) -> bool:
+    def settle(self, context: RequestContext, held: InstanceHolding, node: TrackedNode) -> bool:
         """Make placement hold what the instance holds here, in one request if any is needed.
 
         Return False only if placement refused it, most likely for want of room. A placement that
@@ -102,7 +102,7 @@ class AllocationWriter:
     def settle_claim(
         self,
         context: RequestContext,
-        held: Holding,
+        held: InstanceHolding,
         node: TrackedNode,
         given: Mapping[str, Any] | None,
     ) -> bool:
@@ -179,7 +179,7 @@ class AllocationWriter:
             )
 
     def _is_due(
-        self, uuid: str, held: Holding, node: TrackedNode, consumers: set[str] | None
+        self, uuid: str, held: InstanceHolding, node: TrackedNode, consumers: set[str] | None
     ) -> bool:
         if self._mode.writes_all:
             return True
@@ -189,7 +189,7 @@ class AllocationWriter:
         return consumers is not None and holders.isdisjoint(consumers)
 
     def _try_to_settle(
-        self, context: RequestContext, held: Holding, node: TrackedNode, tree: ProviderTree
+        self, context: RequestContext, held: InstanceHolding, node: TrackedNode, tree: ProviderTree
     ) -> bool:
         instance = held.instance
         current = self._reportclient.get_allocs_for_consumer(context, instance.uuid)
@@ -214,7 +214,7 @@ class AllocationWriter:
         return self._reportclient.put_allocations(context, instance.uuid, payload)
 
     def _shares_of_instance(
-        self, context: RequestContext, held: Holding, own_tree: set[str]
+        self, context: RequestContext, held: InstanceHolding, own_tree: set[str]
     ) -> list[Share]:
         """Return the shares that the instance itself shall have allocations of.
 

@@ -15,11 +15,11 @@ from keystoneauth1.exceptions import ClientException
 from compute import exceptions
 from compute.consumers.evidence import RecordedEvidence
 from compute.consumers.rules import (
+    ConsumerKind,
+    ConsumerVerdict,
     Evidence,
-    Kind,
+    JudgedProvider,
     KnownPlace,
-    Place,
-    Verdict,
     is_alone_here,
     judge,
 )
@@ -54,7 +54,7 @@ class ConsumerAudit:
         records: RecordedEvidence,
         node: ComputeNode,
         tree: ProviderTree,
-        removed: Collection[Kind],
+        removed: Collection[ConsumerKind],
         told: MutableMapping[str, str],
     ) -> None:
         self._client = client
@@ -82,7 +82,7 @@ class ConsumerAudit:
             else:
                 self._tell(uuid, verdict, evidence)
 
-    def _is_removed(self, verdict: Verdict, evidence: Evidence) -> bool:
+    def _is_removed(self, verdict: ConsumerVerdict, evidence: Evidence) -> bool:
         # Whoever ends a migration also gives back or removes what it holds.
         return verdict.kind in self._removed and evidence.migration is None
 
@@ -116,14 +116,14 @@ class ConsumerAudit:
         except _FAILURES as failure:
             LOG.warning("Allocations of %s could not be removed: %s", uuid, failure)
 
-    def _place(self, provider: str) -> Place:
+    def _place(self, provider: str) -> JudgedProvider:
         """Return a provider as it is now: the trait for sharing may be newer than the tree."""
         if provider not in self._own:
             return KnownPlace(None, shares=provider in self._sharing)
         traits = self._client.get_provider_traits(self._context, provider).traits
         return KnownPlace(self._node, os_traits.MISC_SHARES_VIA_AGGREGATE in traits)
 
-    def _tell(self, uuid: str, verdict: Verdict, evidence: Evidence) -> None:
+    def _tell(self, uuid: str, verdict: ConsumerVerdict, evidence: Evidence) -> None:
         """Log once why the consumer's allocations stay."""
         if self._told.get(uuid) == verdict.reason:
             return
@@ -137,12 +137,12 @@ class ConsumerAudit:
         )
 
 
-def _level(verdict: Verdict, evidence: Evidence) -> int:
+def _level(verdict: ConsumerVerdict, evidence: Evidence) -> int:
     """Return the level of the log; a disagreement of records and placement is a warning."""
     instance: Any = evidence.instance
-    if verdict.kind is Kind.ON_ITS_WAY:
+    if verdict.kind is ConsumerKind.ON_ITS_WAY:
         return logging.DEBUG
-    if verdict.kind is Kind.ELSEWHERE and instance is not None:
+    if verdict.kind is ConsumerKind.ELSEWHERE and instance is not None:
         return logging.WARNING
     return logging.INFO
 

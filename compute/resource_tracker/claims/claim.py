@@ -39,7 +39,7 @@ class ClaimKeeper(Protocol):
 
 
 @dataclass(frozen=True)
-class Room:
+class ClaimRoom:
     """What a claim is tested against.
 
     :param placed_topologies: the NUMA topologies of the instances on the node, with the host cell
@@ -96,14 +96,14 @@ class Claim(NopClaim):
         migration: Migration | None = None,
         limits: dict[str, Any] | None = None,
         *,
-        room: Room | None = None,
+        room: ClaimRoom | None = None,
     ) -> None:
         super().__init__(migration)
         self.context = context
         self.instance = instance
         self.nodename = nodename
         self.tracker = tracker
-        room = Room() if room is None else room
+        room = ClaimRoom() if room is None else room
         reasons = [
             reason
             for reason in (
@@ -159,7 +159,7 @@ class MoveClaim(Claim):
         migration: Migration,
         limits: dict[str, Any] | None = None,
         *,
-        room: Room | None = None,
+        room: ClaimRoom | None = None,
     ) -> None:
         self.flavor = flavor
         super().__init__(

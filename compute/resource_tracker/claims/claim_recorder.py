@@ -7,7 +7,7 @@ from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
 
 from compute import exceptions
-from compute.consumers.held_shares import Holding
+from compute.consumers.held_shares import InstanceHolding
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report.wire.context import RequestContext
@@ -57,7 +57,7 @@ class ClaimRecorder:
 
     # Counting
 
-    def hold(self, node: TrackedNode, held: Holding) -> None:
+    def hold(self, node: TrackedNode, held: InstanceHolding) -> None:
         """Count what the instance holds now, in place of what it held before."""
         node.hold(held)
         self.count(node)

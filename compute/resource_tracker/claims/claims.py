@@ -10,7 +10,7 @@ from compute.records.instance import DELETED, Instance, allows_resource_removal
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocations import AllocationWriter
 from compute.resource_tracker.claims import named_resources
-from compute.resource_tracker.claims.claim import Claim, ClaimKeeper, Room
+from compute.resource_tracker.claims.claim import Claim, ClaimKeeper, ClaimRoom
 from compute.resource_tracker.claims.claim_recorder import ClaimRecorder
 from compute.resource_tracker.node.node import TrackedNode
 from compute.resource_tracker.node.nodes import Nodes
@@ -59,7 +59,7 @@ class Claims:
                 node.record,
                 instance.pci_requests,
                 limits=limits,
-                room=Room(node.placed_topologies(), devices is not None),
+                room=ClaimRoom(node.placed_topologies(), devices is not None),
             )
             before = (instance.numa_topology, instance.pci_devices, instance.resources)
             instance.resources = named_resources.choose(node, allocations)

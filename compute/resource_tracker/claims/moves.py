@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from compute.consumers import held_shares
-from compute.consumers.held_shares import Holding, Side
+from compute.consumers.held_shares import InstanceHolding, Side
 from compute.records import migration as migration_record
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Flavor, Instance, MigrationContext
@@ -18,7 +18,7 @@ from compute.records.migration import Migration
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocations import AllocationWriter
 from compute.resource_tracker.claims import named_resources
-from compute.resource_tracker.claims.claim import ClaimKeeper, MoveClaim, Room
+from compute.resource_tracker.claims.claim import ClaimKeeper, ClaimRoom, MoveClaim
 from compute.resource_tracker.claims.claim_recorder import ClaimRecorder
 from compute.resource_tracker.node.node import TrackedNode
 from compute.resource_tracker.node.nodes import Nodes
@@ -75,7 +75,7 @@ class Moves:
                 instance.pci_requests,
                 migration,
                 limits,
-                room=Room(node.placed_topologies(), devices is not None),
+                room=ClaimRoom(node.placed_topologies(), devices is not None),
             )
             resources = named_resources.choose(node, allocations)
             self._lead_here(instance, node, migration)
@@ -224,7 +224,7 @@ class Moves:
         migration: Migration | None,
     ) -> None:
         """Count one side of a move no longer, and take its allocations back."""
-        known = node.holdings.get(instance.uuid) or Holding(instance)
+        known = node.holdings.get(instance.uuid) or InstanceHolding(instance)
         left = replace(known.without(side, migration), instance=instance)
         if left.shares:
             self._recorder.hold(node, left)

@@ -4,7 +4,7 @@ import math
 
 from oslo_config import cfg
 
-from compute.consumers.instance_resources import Usage
+from compute.consumers.instance_resources import InstanceUsage
 from compute.records.compute_node import ComputeNode
 
 RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio")
@@ -22,9 +22,9 @@ def apply_ratios(node: ComputeNode, conf: cfg.ConfigOpts, initial: bool = False)
             setattr(node, name, ratio)
 
 
-def reserved_amounts(conf: cfg.ConfigOpts) -> Usage:
+def reserved_amounts(conf: cfg.ConfigOpts) -> InstanceUsage:
     """Return what `reserved_host_*` reserve for the host; disk in whole GiB, rounded up."""
-    return Usage(
+    return InstanceUsage(
         vcpus=conf.reserved_host_cpus,
         memory_mb=conf.reserved_host_memory_mb,
         disk_gb=math.ceil(conf.reserved_host_disk_mb / 1024),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from compute.consumers import held_shares
-from compute.consumers.held_shares import Holding, Share
+from compute.consumers.held_shares import InstanceHolding, Share
 from compute.pci import devices as pci
 from compute.pci.devices import Device
 from compute.provider_tree import ProviderSubTree, Resource
@@ -27,7 +27,7 @@ class Recorded(NamedTuple):
 
     instances: list[Instance] = []
     migrations: list[Migration] = []
-    holdings: dict[str, Holding] = {}
+    holdings: dict[str, InstanceHolding] = {}
 
 
 @dataclass
@@ -54,7 +54,7 @@ class TrackedNode:
     saved: ComputeNode | None = None
     stats: Stats = field(default_factory=Stats)
     instances: dict[str, Instance] = field(default_factory=dict)
-    holdings: dict[str, Holding] = field(default_factory=dict)
+    holdings: dict[str, InstanceHolding] = field(default_factory=dict)
     pci_devices: list[Device] = field(default_factory=list)
     pci_claims: dict[str, list[Device]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
@@ -88,7 +88,7 @@ class TrackedNode:
             if held.migration is not None and held.moves
         }
 
-    def left_by_revert(self) -> dict[str, Holding]:
+    def left_by_revert(self) -> dict[str, InstanceHolding]:
         """Return the holdings, all empty, of instances whose move here is being reverted."""
         return {
             uuid: held
@@ -141,7 +141,7 @@ class TrackedNode:
         for instance in self.instances.values():
             self.stats.update_for_instance(instance)
 
-    def hold(self, held: Holding) -> None:
+    def hold(self, held: InstanceHolding) -> None:
         """Remember what an instance holds now, in place of what it held before."""
         if held.shares:
             self.holdings[held.instance.uuid] = held
@@ -158,4 +158,4 @@ class TrackedNode:
         self.instances.pop(instance.uuid, None)
         self.pci_claims.pop(instance.uuid, None)
         self.stats.update_for_instance(instance, is_removed=True)
-        self.hold(Holding(instance))
+        self.hold(InstanceHolding(instance))

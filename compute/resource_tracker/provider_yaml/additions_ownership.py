@@ -29,7 +29,7 @@ from compute.resource_tracker.provider_yaml.applied_configs import (
     Unusable,
 )
 from compute.resource_tracker.provider_yaml.provider_additions import (
-    Merged,
+    MergedAdditions,
     ProviderAdditions,
     TakenOut,
 )
@@ -47,7 +47,7 @@ class Owned:
 
     node_uuid: str
     before: Applied | None
-    merged: Merged
+    merged: MergedAdditions
     noted: bool
 
     def meanwhile(self) -> dict[str, Added]:
@@ -197,7 +197,7 @@ class AdditionsOwnership:
         refresh = self._conf.compute.resource_provider_association_refresh
         return bool(refresh) and age >= refresh
 
-    def _newly_removed(self, merged: Merged) -> Applied:
+    def _newly_removed(self, merged: MergedAdditions) -> Applied:
         """Remember what was removed; return what no other node has removed before.
 
         Nodes are updated side by side, and may share a provider.
@@ -220,7 +220,7 @@ class AdditionsOwnership:
                 _described(tree, uuid),
             )
 
-    def _tell_kept(self, merged: Merged, tree: ProviderSubTree) -> None:
+    def _tell_kept(self, merged: MergedAdditions, tree: ProviderSubTree) -> None:
         """Warn once of what is held."""
         for uuid in merged.after:
             kept = merged.kept.get(uuid, Added()).classes

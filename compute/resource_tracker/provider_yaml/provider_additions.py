@@ -45,7 +45,7 @@ class TakenOut:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedAdditions:
     """What files add now, and what goes with it.
 
     :param after: what files added, once placement has all of this
@@ -113,7 +113,7 @@ class ProviderAdditions:
         tree: ProviderSubTree,
         taken: TakenOut,
         held: Callable[[str], Collection[str]],
-    ) -> Merged:
+    ) -> MergedAdditions:
         """Add what the entries say, after the driver's edit.
 
         A field that an entry leaves out stays as placement has it. A class that was taken out and
@@ -147,7 +147,7 @@ class ProviderAdditions:
             if lost:
                 removed[uuid] = lost
                 records[uuid] = {name: before[name] for name in lost.classes}
-        return Merged(after, removed, records, kept)
+        return MergedAdditions(after, removed, records, kept)
 
     def _added(self, uuid: str, listed: Added, taken: TakenOut) -> Added:
         """Return what the files are the reason of, of what they list.

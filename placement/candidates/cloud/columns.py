@@ -92,7 +92,7 @@ def is_among(ascending: Slots, slots: Slots) -> Mask:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Stock:
+class OfferedStock:
     """An inventory without its usage."""
 
     total: int
@@ -303,10 +303,10 @@ class Column:
             found[self.slots] = numbers
         return found
 
-    def stock(self, at: int) -> Stock:
+    def stock(self, at: int) -> OfferedStock:
         """Return the inventory at `at`."""
         kind = int(self.kinds[at])
-        return Stock(*(getattr(self.stocks, name)[kind].item() for name in _STOCK))
+        return OfferedStock(*(getattr(self.stocks, name)[kind].item() for name in _STOCK))
 
     def used_at(self, at: int) -> int:
         """Return what is taken of the inventory at `at`."""

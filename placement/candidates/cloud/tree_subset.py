@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Part(Snapshot):
+class TreeSubset(Snapshot):
     """A search of it finds what a search of the whole cloud finds in these trees.
 
     :param whole: the cloud it is a part of
@@ -49,7 +49,7 @@ class Part(Snapshot):
 
 def part_of(
     whole: Snapshot, anchors: Slots, others: Slots, bound: int | None, lacks_singles: bool
-) -> Part | None:
+) -> TreeSubset | None:
     """Return some trees of the cloud; None if the database contradicts itself about them.
 
     :param anchors: the roots of the trees that may have candidates, ascending
@@ -60,7 +60,7 @@ def part_of(
     if found is None:
         return None
     forest, slots = found
-    return Part(
+    return TreeSubset(
         register=whole.register,
         forest=forest,
         names=whole.names,

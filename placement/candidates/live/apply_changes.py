@@ -15,7 +15,7 @@ from placement.candidates.cloud.prepared_texts import PreparedTexts
 from placement.candidates.cloud.snapshot import UNKNOWN, Snapshot
 from placement.candidates.live.loading import load, names
 from placement.storage.database.engine import Connection
-from placement.storage.feed.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 from placement.storage.whole_cloud import snapshot_reads as reads
 
 #: with more of the providers changed than this share (and number), all are loaded anew
@@ -33,7 +33,7 @@ class _Changed:
     aggregates: dict[int, Ids]
 
 
-def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, Kind]) -> Snapshot:
+def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKind]) -> Snapshot:
     """Return the snapshot with the changes that the change feed names."""
     kinds = dict(kinds)
     now = old.names
@@ -44,7 +44,9 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, Kind]) ->
         return load(connection)
     slot_of = old.register.slot_of_id
     used_only = [
-        i for i, kind in kinds.items() if kind == Kind.USAGE and slot_of.get(i, old.size) < old.size
+        i
+        for i, kind in kinds.items()
+        if kind == ChangeKind.USAGE and slot_of.get(i, old.size) < old.size
     ]
     others = sorted(kinds.keys() - used_only)
     new = dataclasses.replace(old, names=now, memo={})

@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from placement.candidates.cloud.snapshot import UNKNOWN, Names, Snapshot
 from placement.storage.database.engine import Connection
-from placement.storage.feed.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 from placement.storage.feed.generation_look import (
     ALL_KINDS,
     GROUP_BITS,
-    Look,
-    Place,
+    GenerationSums,
+    ProviderGeneration,
     Sums,
     groups,
     places,
@@ -28,11 +28,11 @@ class Noticed:
     :param unsure: providers of which the snapshot doesn't know the generation
     """
 
-    theirs: Mapping[int, Kind]
-    unsure: Mapping[int, Kind]
+    theirs: Mapping[int, ChangeKind]
+    unsure: Mapping[int, ChangeKind]
 
 
-def notice(connection: Connection, snapshot: Snapshot, seen: Look) -> Noticed:
+def notice(connection: Connection, snapshot: Snapshot, seen: GenerationSums) -> Noticed:
     """Compare a look in this transaction with the snapshot.
 
     The snapshot has all changes that the feed names in this transaction. So what is left was
@@ -40,8 +40,8 @@ def notice(connection: Connection, snapshot: Snapshot, seen: Look) -> Noticed:
     """
     table = _table(snapshot)
     known = _look_of(snapshot.names, table)
-    theirs: dict[int, Kind] = {}
-    unsure: dict[int, Kind] = {}
+    theirs: dict[int, ChangeKind] = {}
+    unsure: dict[int, ChangeKind] = {}
     if seen.providers != known.providers:
         there, here = _differing(connection, table)
         for key in there.keys() | here.keys():
@@ -54,13 +54,13 @@ def notice(connection: Connection, snapshot: Snapshot, seen: Look) -> Noticed:
                 theirs[key] = ALL_KINDS
     # names may be exchanged where their number and ids stay: they are read again with providers
     if theirs or (seen.traits, seen.classes) != (known.traits, known.classes):
-        theirs[NO_PROVIDER] = Kind.NAMES
+        theirs[NO_PROVIDER] = ChangeKind.NAMES
     return Noticed(theirs, unsure)
 
 
 def _differing(
     connection: Connection, table: npt.NDArray[np.int64]
-) -> tuple[dict[int, Place], dict[int, Place]]:
+) -> tuple[dict[int, ProviderGeneration], dict[int, ProviderGeneration]]:
     """Return the providers of groups that differ by id: as they are, and as in the snapshot."""
     theirs, ours = groups(connection), _groups_of(table)
     numbers = [
@@ -69,9 +69,9 @@ def _differing(
     return places(connection, numbers), _places_of(table, numbers)
 
 
-def _look_of(names: Names, table: npt.NDArray[np.int64]) -> Look:
+def _look_of(names: Names, table: npt.NDArray[np.int64]) -> GenerationSums:
     """Return what a look would show if the tables were as the snapshot is."""
-    return Look(
+    return GenerationSums(
         _sums(table),
         (len(names.traits), sum(names.traits)),
         (len(names.classes), sum(names.classes)),
@@ -106,6 +106,9 @@ def _groups_of(table: npt.NDArray[np.int64]) -> Mapping[int, Sums]:
     return dict(zip(numbers.tolist(), map(tuple, sums.tolist()), strict=True))
 
 
-def _places_of(table: npt.NDArray[np.int64], numbers: list[int]) -> dict[int, Place]:
+def _places_of(table: npt.NDArray[np.int64], numbers: list[int]) -> dict[int, ProviderGeneration]:
     some = table[np.isin(table[:, 0] >> GROUP_BITS, numbers)].tolist()
-    return {key: Place(generation, parent or None, root) for key, generation, parent, root in some}
+    return {
+        key: ProviderGeneration(generation, parent or None, root)
+        for key, generation, parent, root in some
+    }

@@ -15,7 +15,7 @@ from placement.candidates.live import apply_changes, audit_schedule, loading
 from placement.candidates.live.audit_schedule import AuditTimes, Pauses
 from placement.candidates.live.foreign_writers import NEVER, WATCHED, OtherWriters
 from placement.candidates.live.foreign_writes import notice
-from placement.candidates.live.recent_writes import Compared, Proof, compare, prove, seen
+from placement.candidates.live.recent_writes import AuditResult, Proof, compare, prove, seen
 from placement.candidates.live.shared_work import SharedWork
 from placement.candidates.live.snapshot_size import size_of
 from placement.errors import PlacementError
@@ -24,8 +24,8 @@ from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.error_log import log_unexpected
 from placement.storage.feed import change_feed, generation_look
-from placement.storage.feed.change_feed import NO_PROVIDER, Cursor, Kind
-from placement.storage.feed.generation_look import ALL_KINDS, Look
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
+from placement.storage.feed.generation_look import ALL_KINDS, GenerationSums
 from placement.storage.tables import utcnow
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _TRIES = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Held:
+class _HeldSnapshot:
     """A snapshot, and how far in the change feed it is.
 
     :param load: which of the process's loads it comes from
@@ -49,7 +49,7 @@ class _Held:
     snapshot: Snapshot
     cursor: Cursor
     load: int
-    look: Look | None
+    look: GenerationSums | None
     loaded: Proof | None
 
 
@@ -63,8 +63,8 @@ class _Audit:
     :param proves: whether the proof is one of all that becomes of what is held
     """
 
-    held: _Held
-    compared: Compared
+    held: _HeldSnapshot
+    compared: AuditResult
     others: bool
     proves: bool
 
@@ -79,7 +79,7 @@ class Preloaded:
     :param others_may_write: whether others wrote lately, as far as the process knows
     """
 
-    held: _Held
+    held: _HeldSnapshot
     audited: float
     others_may_write: bool
 
@@ -122,7 +122,7 @@ class LiveSnapshot:
         self._others = OtherWriters(NEVER) if others is None else others
         self._watch = watch
         self._tally = tally
-        self._held: _Held | None = None
+        self._held: _HeldSnapshot | None = None
         #: the load of the snapshot that the last audit found to be as the tables were, and that
         self._proven: tuple[int, Proof | None] | None = None
         #: when a search last found it to be as the database is
@@ -151,7 +151,7 @@ class LiveSnapshot:
     def _begin_in_process(self) -> None:
         """Make new locks: in a child process no thread exists that would release the old ones."""
         self._process = os.getpid()
-        self._refreshing: SharedWork[_Held] = SharedWork()
+        self._refreshing: SharedWork[_HeldSnapshot] = SharedWork()
         self._auditing: SharedWork[None] = SharedWork()
         self._is_watched = False
         self._end_watch: Callable[[], None] | None = None
@@ -209,7 +209,7 @@ class LiveSnapshot:
         """Return the seconds since it was last found to be as the database is; None: not yet."""
         return None if self._held is None else self._times.now() - self._current_at
 
-    def _looks_different(self, held: _Held) -> bool:
+    def _looks_different(self, held: _HeldSnapshot) -> bool:
         return self._others.may_write and held.look != generation_look.ask(self._database)
 
     def look_for_others(self) -> None:
@@ -223,7 +223,7 @@ class LiveSnapshot:
         if self._database.read(lambda connection: self._noticed(connection, held)):
             self._others_may_write(others.seen())
 
-    def _noticed(self, connection: Connection, held: _Held) -> bool:
+    def _noticed(self, connection: Connection, held: _HeldSnapshot) -> bool:
         """Return whether a look shows writes of others after the news are taken in."""
         news = change_feed.read(connection, held.cursor)
         if news is None:
@@ -231,15 +231,15 @@ class LiveSnapshot:
         snapshot = self._with_news(connection, held.snapshot, news, self._others.may_write)
         return bool(notice(connection, snapshot, generation_look.read(connection)).theirs)
 
-    def _cause_for_distrust(self, held: _Held) -> str | None:
+    def _cause_for_distrust(self, held: _HeldSnapshot) -> str | None:
         distrusted = self._distrusted
         return distrusted[1] if distrusted is not None and distrusted[0] == held.load else None
 
-    def _distrust(self, held: _Held, cause: str) -> None:
+    def _distrust(self, held: _HeldSnapshot, cause: str) -> None:
         """Make the next search load everything anew."""
         self._distrusted = (held.load, cause)
 
-    def _refresh(self) -> _Held:
+    def _refresh(self) -> _HeldSnapshot:
         begun = self._times.now()
         known = self._held
         held = self._database.read(lambda connection: self._advanced(connection, known))
@@ -252,7 +252,7 @@ class LiveSnapshot:
         self._tally.refreshed(self._times.now() - begun, providers, size)
         return held
 
-    def _advanced(self, connection: Connection, known: _Held | None) -> _Held:
+    def _advanced(self, connection: Connection, known: _HeldSnapshot | None) -> _HeldSnapshot:
         if known is None:
             return self._load(connection, 1, "first use")
         cause = self._cause_for_distrust(known)
@@ -261,7 +261,7 @@ class LiveSnapshot:
             if news is None:
                 cause = "fell off the feed"
             else:
-                if Kind.OTHERS in news.kinds.get(NO_PROVIDER, Kind(0)):
+                if ChangeKind.OTHERS in news.kinds.get(NO_PROVIDER, ChangeKind(0)):
                     self._others_may_write(self._others.heard())
                 try:
                     others = self._others.may_write
@@ -283,7 +283,7 @@ class LiveSnapshot:
                 cause = "many deletions"
         return self._load(connection, known.load + 1, cause)
 
-    def _load(self, connection: Connection, number: int, cause: str) -> _Held:
+    def _load(self, connection: Connection, number: int, cause: str) -> _HeldSnapshot:
         since = utcnow() - datetime.timedelta(seconds=WATCHED)
         others = self._others
         is_open = others.is_automatic and not others.may_write
@@ -293,12 +293,12 @@ class LiveSnapshot:
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
         audited = self._times.interval > 0
         loaded = prove(connection, snapshot, seen(connection)) if audited else None
-        held = _Held(snapshot, cursor, number, self._look(connection), loaded)
+        held = _HeldSnapshot(snapshot, cursor, number, self._look(connection), loaded)
         self.loads[cause] = self.loads.get(cause, 0) + 1
         self._tally.loaded(cause)
         return held
 
-    def _look(self, connection: Connection) -> Look | None:
+    def _look(self, connection: Connection) -> GenerationSums | None:
         return generation_look.read(connection) if self._others.may_write else None
 
     def _with_news(
@@ -311,7 +311,7 @@ class LiveSnapshot:
         return apply_changes.advance(connection, known, kinds) if kinds else known
 
     def _with_changes_of_others(
-        self, connection: Connection, snapshot: Snapshot, look: Look
+        self, connection: Connection, snapshot: Snapshot, look: GenerationSums
     ) -> Snapshot:
         """Return the snapshot with what the change feed doesn't name, but a look shows."""
         noticed = notice(connection, snapshot, look)
@@ -438,7 +438,7 @@ class LiveSnapshot:
         news = change_feed.read(connection, held.cursor)
         if news is None:
             # the next search finds that out as well, and loads everything
-            return _Audit(held, Compared([], None), False, False)
+            return _Audit(held, AuditResult([], None), False, False)
         # another thread may hear of them meanwhile
         others = self._others.may_write
         snapshot = self._with_news(connection, held.snapshot, news, others)
@@ -446,7 +446,7 @@ class LiveSnapshot:
         # may be more than that: while others write, more is read of each provider in the news; or
         # everything was loaded anew
         proves = is_held and not (others and news.kinds) and snapshot.came_from(held.snapshot)
-        theirs: Mapping[int, Kind] = {}
+        theirs: Mapping[int, ChangeKind] = {}
         if self._others.are_considered:
             theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
             if theirs:
@@ -454,7 +454,7 @@ class LiveSnapshot:
         compared = compare(connection, snapshot, moment, self._proof(held), rest)
         return _Audit(held, compared, bool(theirs), proves and not theirs)
 
-    def _proof(self, held: _Held) -> Proof | None:
+    def _proof(self, held: _HeldSnapshot) -> Proof | None:
         """Return the last proof of a snapshot of the same load."""
         proven = self._proven
         return proven[1] if proven is not None and proven[0] == held.load else held.loaded

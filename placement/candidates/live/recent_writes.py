@@ -135,7 +135,7 @@ def seen(connection: Connection) -> Moment | None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Compared:
+class AuditResult:
     """What came of an audit.
 
     :param different: the tables that differ from the snapshot
@@ -152,7 +152,7 @@ def compare(
     moment: Moment | None,
     proof: Proof | None,
     rest: Callable[[], None],
-) -> Compared:
+) -> AuditResult:
     """Compare a snapshot with the tables, as this transaction sees them.
 
     :param snapshot: with all that the feed names
@@ -163,9 +163,9 @@ def compare(
     if moment is not None and proof is not None:
         found = _still(connection, snapshot, moment, proof, rest)
         if found is not None:
-            return Compared([], found)
+            return AuditResult([], found)
     different = differences(connection, snapshot, rest)
-    return Compared(different, None if different else prove(connection, snapshot, moment, rest))
+    return AuditResult(different, None if different else prove(connection, snapshot, moment, rest))
 
 
 def prove(

@@ -24,7 +24,7 @@ AVOID = "avoid"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Part:
+class RequestPart:
     """What one provider of a candidate has to give: a suffixed group, or a class of the other.
 
     :param own: providers that can serve it within their own tree
@@ -47,7 +47,7 @@ class FilteredGroup:
     """
 
     suffix: str
-    parts: tuple[Part, ...]
+    parts: tuple[RequestPart, ...]
     roots: Mask
     trait_sets: tuple[Mask, ...] = ()
 
@@ -130,7 +130,9 @@ class GroupFilter:
         else:
             first, mask, roots = known
             self._account.alike(group.suffix, first)
-        return FilteredGroup(group.suffix, (Part(group.suffix, group.demand, mask, mask),), roots)
+        return FilteredGroup(
+            group.suffix, (RequestPart(group.suffix, group.demand, mask, mask),), roots
+        )
 
     def _of_several(self, group: ResolvedGroup) -> FilteredGroup:
         """Filter for the unsuffixed group: a part for each class, and trait sets for all parts."""
@@ -147,7 +149,7 @@ class GroupFilter:
         resources = mask_steps.of_resources(self._snapshot, group)
         for demand, step in zip(group.demand, resources, strict=True):
             fitting = remaining.after(step)
-            parts.append(Part(suffix, (demand,), fitting.own, fitting.shared))
+            parts.append(RequestPart(suffix, (demand,), fitting.own, fitting.shared))
             roots = roots & reached(self._snapshot, fitting.own, fitting.shared)
             self._account.part(suffix, step, remaining, fitting)
         for step in traits:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.bitset import bits
-from placement.candidates.tree_problem import Local, Shape, Solution
+from placement.candidates.tree_problem import Local, RequestShape, Solution
 from placement.candidates.trees.assignment import Assignment
 from placement.candidates.trees.lookahead import Lookahead
 from placement.candidates.trees.same_subtree import Subproblems, Top
@@ -45,7 +45,7 @@ class CountedSolutions:
 
     def __init__(
         self,
-        shape: Shape,
+        shape: RequestShape,
         locals_: Sequence[Local],
         budget: Budget,
         allowance: Allowance | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.bitset import bits
-from placement.candidates.tree_problem import Local, Shape, Solution, options_of
+from placement.candidates.tree_problem import Local, RequestShape, Solution, options_of
 
 #: steps of the budget that one draw costs
 _DRAWING = 30
@@ -18,7 +18,7 @@ class BlindDraws:
     The valid choices among them are a uniform sample of the solutions.
     """
 
-    def __init__(self, shape: Shape, locals_: Sequence[Local], budget: Budget) -> None:
+    def __init__(self, shape: RequestShape, locals_: Sequence[Local], budget: Budget) -> None:
         self._shape, self._locals, self._budget = shape, locals_, budget
         self._options = [list(bits(mask)) for mask in options_of(shape, locals_)]
         #: how many choices there are
@@ -31,7 +31,7 @@ class BlindDraws:
         return choice if is_solution(self._shape, self._locals, choice) else None
 
 
-def is_solution(shape: Shape, locals_: Sequence[Local], choice: Solution) -> bool:
+def is_solution(shape: RequestShape, locals_: Sequence[Local], choice: Solution) -> bool:
     """Say whether a choice among the options is valid (allocation-candidates.md 2.6)."""
     pairs = list(zip(shape.variables, choice, strict=True))
     if shape.isolate:

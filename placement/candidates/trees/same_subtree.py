@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.bitset import bits, union
-from placement.candidates.tree_problem import Local, Shape, options_of
+from placement.candidates.tree_problem import Local, RequestShape, options_of
 from placement.candidates.trees.bounds import can_supply
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Subproblems:
     once.
     """
 
-    def __init__(self, shape: Shape, locals_: Sequence[Local], budget: Budget) -> None:
+    def __init__(self, shape: RequestShape, locals_: Sequence[Local], budget: Budget) -> None:
         self.shape, self.locals, self.budget = shape, locals_, budget
         self.options = options_of(shape, locals_)
         self._exclusive = [shape.isolate and variable.suffixed for variable in shape.variables]
@@ -232,7 +232,7 @@ class Subproblems:
 class _SubtreeSymmetry:
     """Describes a choice of tops so that equal subtrees may change places."""
 
-    def __init__(self, shape: Shape, locals_: Sequence[Local]) -> None:
+    def __init__(self, shape: RequestShape, locals_: Sequence[Local]) -> None:
         # descendants first
         self._order = sorted(range(len(locals_)), key=lambda n: locals_[n].below.bit_count())
         self._parents = _parents(self._order, locals_)
@@ -277,7 +277,7 @@ def _parents(order: Sequence[int], locals_: Sequence[Local]) -> list[int]:
     return parents
 
 
-def _labels(shape: Shape) -> dict[frozenset[int], object]:
+def _labels(shape: RequestShape) -> dict[frozenset[int], object]:
     """Return a name for each constraint; interchangeable constraints have the same name."""
     labels: dict[frozenset[int], object] = {}
     for number, members in enumerate(shape.subtrees):

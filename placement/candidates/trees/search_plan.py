@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from placement.candidates.cloud.bitset import bits
-from placement.candidates.tree_problem import Local, Shape
+from placement.candidates.tree_problem import Local, RequestShape
 from placement.candidates.trees.same_subtree import Top
 
 #: (number of the contested class, amount)
@@ -47,7 +47,7 @@ class SearchPlan:
     :param least: by contested class, the least amount that a variable takes
     """
 
-    shape: Shape
+    shape: RequestShape
     locals: Sequence[Local]
     order: tuple[int, ...]
     variables: tuple[PlannedVariable, ...]
@@ -71,7 +71,7 @@ class SearchPlan:
 
 
 def plan(
-    shape: Shape, locals_: Sequence[Local], options: Sequence[int], tops: Sequence[Top]
+    shape: RequestShape, locals_: Sequence[Local], options: Sequence[int], tops: Sequence[Top]
 ) -> SearchPlan:
     """Plan a search.
 
@@ -114,7 +114,7 @@ def plan(
     return SearchPlan(shape, locals_, tuple(order), tuple(planned), tops_by_depth, least)
 
 
-def _sizes(shape: Shape) -> list[float]:
+def _sizes(shape: RequestShape) -> list[float]:
     """Return the largest share that each variable has of all that is asked of a class."""
     if not shape.contested:
         return [0] * len(shape.variables)

@@ -9,9 +9,9 @@ from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask, Slots
 from placement.candidates.cloud.sharing_providers import Lenders
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.masks.filter import FilteredGroup, Part
+from placement.candidates.masks.filter import FilteredGroup, RequestPart
 from placement.candidates.request import CandidateRequest
-from placement.candidates.tree_problem import Local, Shape, TreeProblem, Variable
+from placement.candidates.tree_problem import Local, RequestShape, TreeProblem, Variable
 from placement.candidates.trees.tree_solutions import SingleProviderSolution, TreeSolutions
 
 #: masks that fit a word of a tree's description
@@ -32,7 +32,7 @@ class PartTooSmall(Exception):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Family:
+class ProblemFamily:
     """Anchors whose trees have one and the same problem.
 
     :param members: anchors × providers: the slots of each tree
@@ -45,9 +45,9 @@ class Family:
     def __len__(self) -> int:
         return len(self.roots)
 
-    def chosen(self, which: slice | list[int]) -> "Family":
+    def chosen(self, which: slice | list[int]) -> "ProblemFamily":
         """Return some of the trees."""
-        return Family(self.solutions, self.roots[which], self.members[which])
+        return ProblemFamily(self.solutions, self.roots[which], self.members[which])
 
     def slots(self, number: int) -> list[int]:
         """Return the provider behind each local in the tree of that number."""
@@ -55,7 +55,7 @@ class Family:
         return [*(members[place] for place in solutions.places), *solutions.lent]
 
 
-class Trees:
+class AnchorTrees:
     """The anchors of a request as problems.
 
     :param groups: the request's groups with their masks
@@ -71,7 +71,7 @@ class Trees:
         self._snapshot = snapshot
         self._budget = budget
         self.groups = groups
-        self.parts: list[Part] = [part for group in groups for part in group.parts]
+        self.parts: list[RequestPart] = [part for group in groups for part in group.parts]
         self._kinds, self._masks = _kinds(self.parts)
         self.trait_sets = tuple(mask for group in groups for mask in group.trait_sets)
         self._totals = _contested(self.parts)
@@ -84,7 +84,7 @@ class Trees:
         self._sharing = set(sharing.tolist()) if self.lenders else set()
         self._known: dict[tuple[bytes, tuple[int, ...]], TreeSolutions] = {}
 
-    def _shape(self, request: CandidateRequest) -> Shape:
+    def _shape(self, request: CandidateRequest) -> RequestShape:
         variables = tuple(
             Variable(
                 part.suffix,
@@ -99,7 +99,9 @@ class Trees:
             for suffixes in dict.fromkeys(request.same_subtree)
             if len(suffixes) > 1
         )
-        return Shape(variables, subtrees, len(self.trait_sets), request.isolate, request.nested)
+        return RequestShape(
+            variables, subtrees, len(self.trait_sets), request.isolate, request.nested
+        )
 
     def split(self, roots: Mask, most: int | None = None) -> tuple[Slots, Slots]:
         """Return the anchors that are a tree by themselves and borrow nothing, and all others.
@@ -124,12 +126,12 @@ class Trees:
             simple = simple & snapshot.column(class_id).has_room(total, snapshot.size)
         return _first_slots(simple, most), others
 
-    def families(self, simple: Slots, others: Slots) -> Iterator[Family]:
+    def families(self, simple: Slots, others: Slots) -> Iterator[ProblemFamily]:
         """Yield the anchors as `split` gave them; the others are described a chunk at a time."""
         if len(simple):
             solution = SingleProviderSolution(self.shape, self._budget)
             roots = self._snapshot.in_whole(simple)
-            yield Family(solution, roots, roots[:, None])
+            yield ProblemFamily(solution, roots, roots[:, None])
         start, length = 0, _FIRST_CHUNK
         bound = self._snapshot.bound
         if bound is not None:
@@ -143,7 +145,7 @@ class Trees:
             start += length
             length = min(length * 4, _LAST_CHUNK)
 
-    def _chunk(self, roots: Slots) -> Iterator[Family]:
+    def _chunk(self, roots: Slots) -> Iterator[ProblemFamily]:
         counts = self._snapshot.forest.count[roots]
         if counts[0] == counts[-1] and np.all(counts == counts[0]):
             yield from self._alike(roots, int(counts[0]))
@@ -151,7 +153,7 @@ class Trees:
         for count in np.unique(counts).tolist():
             yield from self._alike(roots[counts == count], count)
 
-    def _alike(self, roots: Slots, count: int) -> Iterator[Family]:
+    def _alike(self, roots: Slots, count: int) -> Iterator[ProblemFamily]:
         """Yield families of trees with equally many providers."""
         forest = self._snapshot.forest
         members = forest.order[forest.start[roots][:, None] + np.arange(count)]
@@ -174,9 +176,9 @@ class Trees:
             solutions = self._solutions(key, described[same[0]], int(roots[same[0]]))
             yield self._family(solutions, roots[same], members[same])
 
-    def _family(self, solutions: TreeSolutions, roots: Slots, members: np.ndarray) -> Family:
+    def _family(self, solutions: TreeSolutions, roots: Slots, members: np.ndarray) -> ProblemFamily:
         snapshot = self._snapshot
-        return Family(solutions, snapshot.in_whole(roots), snapshot.in_whole(members))
+        return ProblemFamily(solutions, snapshot.in_whole(roots), snapshot.in_whole(members))
 
     def _solutions(
         self, key: tuple[bytes, tuple[int, ...]], description: np.ndarray, root: int
@@ -284,7 +286,7 @@ def _upwards(place: int, parents: list[int]) -> list[int]:
     return found
 
 
-def _kinds(parts: Sequence[Part]) -> tuple[list[int], list[tuple[Mask, Mask]]]:
+def _kinds(parts: Sequence[RequestPart]) -> tuple[list[int], list[tuple[Mask, Mask]]]:
     """Give parts with equal masks equal numbers; return the numbers and their masks."""
     numbers: dict[tuple[int, int], int] = {}
     masks: list[tuple[Mask, Mask]] = []
@@ -298,7 +300,7 @@ def _kinds(parts: Sequence[Part]) -> tuple[list[int], list[tuple[Mask, Mask]]]:
     return kinds, masks
 
 
-def _contested(parts: Sequence[Part]) -> dict[int, int]:
+def _contested(parts: Sequence[RequestPart]) -> dict[int, int]:
     """Return the classes that several parts ask for, and how much they ask in all."""
     asked: dict[int, list[int]] = {}
     for part in parts:

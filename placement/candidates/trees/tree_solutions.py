@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 
 from placement.candidates.budget import Budget, SearchEnded
-from placement.candidates.tree_problem import Shape, Solution, TreeProblem
+from placement.candidates.tree_problem import RequestShape, Solution, TreeProblem
 from placement.candidates.trees.backtracking import solutions_of
 from placement.candidates.trees.counting import Allowance, CountedSolutions
 from placement.candidates.trees.rejection_sampling import BlindDraws
@@ -125,7 +125,7 @@ class SingleProviderSolution:
     places: tuple[int, ...] = (0,)
     lent: tuple[int, ...] = ()
 
-    def __init__(self, shape: Shape, budget: Budget) -> None:
+    def __init__(self, shape: RequestShape, budget: Budget) -> None:
         self._shape, self._budget = shape, budget
         self._solution: Solution = (0,) * len(shape.variables)
 

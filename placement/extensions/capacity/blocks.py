@@ -15,7 +15,7 @@ import numpy.typing as npt
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask, Numbers
 from placement.candidates.cloud.free_amounts import FreeAmounts
-from placement.candidates.masks.filter import Part
+from placement.candidates.masks.filter import RequestPart
 from placement.candidates.tree_problem import Demand
 
 #: what it costs to compare two parts, in steps of the budget
@@ -48,7 +48,7 @@ class Block:
     :param isolate: whether the request's suffixed groups need different providers
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[RequestPart, ...]
     isolate: bool
 
     @property
@@ -103,7 +103,7 @@ class Block:
         return Rooms(most, alone | (most == 0))
 
 
-def demand_of(parts: Sequence[Part]) -> Demand:
+def demand_of(parts: Sequence[RequestPart]) -> Demand:
     """Return what parts take together."""
     amounts: dict[int, int] = {}
     for part in parts:
@@ -112,14 +112,14 @@ def demand_of(parts: Sequence[Part]) -> Demand:
     return tuple(amounts.items())
 
 
-def own_of(parts: Sequence[Part]) -> Mask:
+def own_of(parts: Sequence[RequestPart]) -> Mask:
     """Return the providers that can serve some of the parts within their own tree."""
     return parts[0].own if len(parts) == 1 else np.logical_or.reduce([part.own for part in parts])
 
 
-def blocks_of(parts: Sequence[Part], isolate: bool, budget: Budget) -> list[Block]:
+def blocks_of(parts: Sequence[RequestPart], isolate: bool, budget: Budget) -> list[Block]:
     """Return the parts as blocks. Raise SearchEnded when the budget is used up."""
-    found: list[list[list[Part]]] = []
+    found: list[list[list[RequestPart]]] = []
     for same in _equal(parts):
         rivals = []
         for block in found:
@@ -133,15 +133,15 @@ def blocks_of(parts: Sequence[Part], isolate: bool, budget: Budget) -> list[Bloc
     return [Block(tuple(part for same in block for part in same), isolate) for block in found]
 
 
-def _equal(parts: Sequence[Part]) -> list[list[Part]]:
+def _equal(parts: Sequence[RequestPart]) -> list[list[RequestPart]]:
     """Return the parts in sets of equal ones."""
-    sets: dict[tuple[int, object], list[Part]] = {}
+    sets: dict[tuple[int, object], list[RequestPart]] = {}
     for part in parts:
         sets.setdefault((id(part.own), frozenset(part.demand)), []).append(part)
     return list(sets.values())
 
 
-def _compete(one: Part, other: Part, isolate: bool) -> bool:
+def _compete(one: RequestPart, other: RequestPart, isolate: bool) -> bool:
     apart = isolate and bool(one.suffix) and bool(other.suffix)
     classes = {class_id for class_id, _ in one.demand}
     if not apart and not any(class_id in classes for class_id, _ in other.demand):
@@ -150,7 +150,7 @@ def _compete(one: Part, other: Part, isolate: bool) -> bool:
 
 
 def _of_equal_parts(
-    free: FreeAmounts, parts: Sequence[Part], keys: Keys, apart: bool, but: Mask | None
+    free: FreeAmounts, parts: Sequence[RequestPart], keys: Keys, apart: bool, but: Mask | None
 ) -> Numbers:
     """Return for how many requests there is room if each has so many equal parts."""
     mask = parts[0].own if but is None else parts[0].own & ~but

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
-from placement.candidates.tree_problem import Demand, Local, Shape, Solution, TreeProblem
+from placement.candidates.tree_problem import Demand, Local, RequestShape, Solution, TreeProblem
 from placement.candidates.trees.backtracking import solutions_of
 from placement.candidates.trees.same_subtree import Subproblems
 
@@ -50,7 +50,7 @@ class Filling:
     def __init__(
         self, problem: TreeProblem, classes: Sequence[int], budget: Budget, refining: Budget
     ) -> None:
-        self._shape: Shape = problem.shape
+        self._shape: RequestShape = problem.shape
         self._locals = problem.locals
         self._classes = {class_id: number for number, class_id in enumerate(classes)}
         self._budget, self._refining = budget, refining

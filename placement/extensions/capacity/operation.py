@@ -56,7 +56,7 @@ class OfTree:
 
 
 @dataclasses.dataclass(frozen=True)
-class Room:
+class CountedRoom:
     """How many more of a request fit.
 
     :param stranded: what then stays free of each class on suitable providers
@@ -96,7 +96,7 @@ def rooms(
     refining: Callable[[], Budget],
     gone: Collection[str] = (),
     breakdown: Breakdown | None = None,
-) -> dict[str, Room]:
+) -> dict[str, CountedRoom]:
     """Return how many of each request fit if all others stay away, by the names of the requests.
 
     Raise UnknownProviderNamed, BadRequest for a provider that is no root, and what searches raise.
@@ -152,7 +152,7 @@ class _Telling:
                 if len(roots):
                     yield uuid, roots
 
-    def room(self, capacity: Capacity, budget: Budget) -> Room:
+    def room(self, capacity: Capacity, budget: Budget) -> CountedRoom:
         """Return how many fit; the trees have no names yet."""
         fits = capacity.fits()
         by_aggregate = by_root = None
@@ -169,11 +169,11 @@ class _Telling:
                 OfTree(uuids[root], uuids[root], capacity.of_tree(root))
                 for root in capacity.largest(self._breakdown.limit)
             ]
-        return Room(fits, capacity.stranded(fits.count), by_aggregate, by_root)
+        return CountedRoom(fits, capacity.stranded(fits.count), by_aggregate, by_root)
 
     def named(
-        self, rooms: Mapping[str, Room], naming: Callable[[Iterable[str]], Mapping[str, str]]
-    ) -> dict[str, Room]:
+        self, rooms: Mapping[str, CountedRoom], naming: Callable[[Iterable[str]], Mapping[str, str]]
+    ) -> dict[str, CountedRoom]:
         """Return it with the names of trees, which are read at once."""
         trees = [tree for room in rooms.values() for tree in room.by_root or ()]
         names = naming(dict.fromkeys(tree.uuid for tree in trees))

@@ -16,7 +16,7 @@ from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Numbers, Slots
 from placement.candidates.cloud.free_amounts import FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.masks.filter import Part
+from placement.candidates.masks.filter import RequestPart
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Pools:
         return got, short, np.array(left, np.int64)
 
 
-def pools_of(snapshot: Snapshot, part: Part, free: FreeAmounts) -> Pools:
+def pools_of(snapshot: Snapshot, part: RequestPart, free: FreeAmounts) -> Pools:
     """Return the shared providers that can serve a part in other trees than their own."""
     sharing = snapshot.sharing
     slots = sharing[part.shared[sharing]]

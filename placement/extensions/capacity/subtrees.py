@@ -9,8 +9,8 @@ from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.forest import Forest
 from placement.candidates.cloud.free_amounts import FreeAmounts
-from placement.candidates.masks.filter import Part
-from placement.candidates.tree_problem import Shape
+from placement.candidates.masks.filter import RequestPart
+from placement.candidates.tree_problem import RequestShape
 from placement.extensions.capacity.blocks import Block, Keys, Rooms, blocks_of, demand_of, own_of
 
 
@@ -23,7 +23,7 @@ class SubtreeBlock:
     added up.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[RequestPart, ...]
     blocks: tuple[Block, ...]
     forest: Forest
 
@@ -44,7 +44,7 @@ class SubtreeBlock:
             most = np.where(tangled, loose.most, most)
         return Rooms(most, ~(tangled | unsure) | (most == 0))
 
-    def _top(self) -> tuple[Part, Mask]:
+    def _top(self) -> tuple[RequestPart, Mask]:
         """Return the part that is on top, and the roots of the trees where others may be, too."""
         found = []
         for part in self.parts:
@@ -54,7 +54,7 @@ class SubtreeBlock:
             found.append((part, tangled))
         return min(found, key=lambda one: int(one[1].sum()))
 
-    def _tangled(self, top: Part) -> Mask:
+    def _tangled(self, top: RequestPart) -> Mask:
         forest = self.forest
         below = np.flatnonzero(top.own & (forest.parent >= 0))
         under = _nearest(forest, own_of(self.parts))[forest.parent[below]] >= 0
@@ -67,7 +67,7 @@ class SubtreeBlock:
 class Tangle:
     """Parts that are bound to each other in a way that arithmetic gives no more than bounds for."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[RequestPart, ...]
     blocks: tuple[Block, ...]
 
     def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
@@ -83,7 +83,7 @@ class OneProviderBlock:
     :param trait_sets: providers by set of traits of which the provider needs one each
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[RequestPart, ...]
     isolate: bool
     trait_sets: tuple[Mask, ...]
 
@@ -105,8 +105,8 @@ AnyBlock = Block | SubtreeBlock | Tangle | OneProviderBlock
 
 
 def bound_blocks(
-    parts: Sequence[Part],
-    shape: Shape,
+    parts: Sequence[RequestPart],
+    shape: RequestShape,
     trait_sets: tuple[Mask, ...],
     forest: Forest,
     budget: Budget,

@@ -14,8 +14,8 @@ from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.free_amounts import MOST, FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.masks.filter import Part
-from placement.candidates.trees.tree_problems import Family, Trees
+from placement.candidates.masks.filter import RequestPart
+from placement.candidates.trees.tree_problems import AnchorTrees, ProblemFamily
 from placement.candidates.trees.tree_solutions import TreeSolutions
 from placement.extensions.capacity.blocks import Block, Rooms, demand_of, own_of
 from placement.extensions.capacity.filling import Filling, State
@@ -32,7 +32,7 @@ class Supply:
     :param pools: the shared providers; None: there are none
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[RequestPart, ...]
     rooms: Rooms
     pools: Pools | None = None
 
@@ -68,7 +68,7 @@ class TreesRoom:
     def __init__(
         self,
         snapshot: Snapshot,
-        trees: Trees,
+        trees: AnchorTrees,
         roots: Slots,
         free: FreeAmounts,
         limits: Limits,
@@ -171,7 +171,7 @@ class TreesRoom:
             most = np.where(reached, MOST, rooms.most)
             yield Supply(block.parts, Rooms(most, rooms.sure & ~reached))
 
-    def _pools(self, part: Part) -> Pools | None:
+    def _pools(self, part: RequestPart) -> Pools | None:
         sharing = self._snapshot.sharing
         if not self._trees.lenders or not part.shared[sharing].any():
             return None
@@ -269,7 +269,7 @@ class _HardTrees:
 
     @classmethod
     def of(
-        cls, family: Family, snapshot: Snapshot, free: FreeAmounts, classes: tuple[int, ...]
+        cls, family: ProblemFamily, snapshot: Snapshot, free: FreeAmounts, classes: tuple[int, ...]
     ) -> "_HardTrees":
         """Gather it for a family."""
         solutions = family.solutions

@@ -8,7 +8,7 @@ import flask
 from placement.errors import BadQueryValue, PositionGone
 from placement.extensions.changes import rows
 from placement.extensions.changes import schema as schemas
-from placement.extensions.changes.rows import Page
+from placement.extensions.changes.rows import ChangePage
 from placement.http.call import NOW, Call
 from placement.storage.database.engine import Connection
 from placement.storage.feed import change_feed, feed_position
@@ -60,15 +60,15 @@ def _waited(call: Call, cursor: Cursor, seconds: int) -> bool:
     )
 
 
-def _start(call: Call, connection: Connection, now: Cursor) -> Page:
+def _start(call: Call, connection: Connection, now: Cursor) -> ChangePage:
     _refuse_others(call, connection, now)
-    return Page([], now, True, False)
+    return ChangePage([], now, True, False)
 
 
-def _page(call: Call, cursor: Cursor, limit: int) -> Page:
+def _page(call: Call, cursor: Cursor, limit: int) -> ChangePage:
     """Return what comes after the cursor now, at most `limit` providers. Raises PositionGone."""
 
-    def read(connection: Connection, now: Cursor) -> Page:
+    def read(connection: Connection, now: Cursor) -> ChangePage:
         _refuse_others(call, connection, now)
         page = rows.read(connection, cursor, now, limit)
         if page is None:
@@ -82,7 +82,7 @@ def _page(call: Call, cursor: Cursor, limit: int) -> Page:
     if not has_news and feed_position.is_short(cursor) and call.others.knows(cursor):
         if call.others.may_write:
             raise PositionGone(_OTHERS)
-        return Page([], cursor, True, False)
+        return ChangePage([], cursor, True, False)
     return feed_position.ask(call.database, read)
 
 
@@ -91,7 +91,7 @@ def _refuse_others(call: Call, connection: Connection, now: Cursor) -> None:
         raise PositionGone(_OTHERS)
 
 
-def _reply(call: Call, page: Page) -> flask.Response:
+def _reply(call: Call, page: ChangePage) -> flask.Response:
     body: dict[str, Any] = {
         "position": feed_position.written(page.cursor),
         "providers": page.providers,

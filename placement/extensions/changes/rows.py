@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from placement.storage.database.engine import Connection
 from placement.storage.driver.list_parameters import among, parts
 from placement.storage.feed import feed_ends
-from placement.storage.feed.change_feed import KEPT, NO_PROVIDER, Cursor, Kind
+from placement.storage.feed.change_feed import KEPT, NO_PROVIDER, ChangeKind, Cursor
 from placement.storage.tables import provider_changes, resource_providers
 
 #: the maximum number of rows of one page, and of lanes that one statement names
@@ -29,7 +29,7 @@ _LANES_AT_ONCE = 500
 
 
 @dataclasses.dataclass(frozen=True)
-class Page:
+class ChangePage:
     """A part of the news.
 
     :param providers: the uuids of providers that changed, each once
@@ -52,7 +52,7 @@ class _Stretch(NamedTuple):
     last: int
 
 
-class _Row(NamedTuple):
+class _ChangeRow(NamedTuple):
     lane: int
     position: int
     before: int
@@ -80,7 +80,7 @@ _UUIDS = sa.select(resource_providers.c.id, resource_providers.c.uuid).where(
 )
 
 
-def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Page | None:
+def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> ChangePage | None:
     """Return the next page after the cursor; None if the feed doesn't continue from there.
 
     None is also returned for the deletion of a provider whose uuid isn't known any more: a worker
@@ -102,7 +102,7 @@ def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Pag
     return page if len(ended) <= feed_ends.MOST_LANES else None
 
 
-def _page(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Page | None:
+def _page(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> ChangePage | None:
     """Return the next page.
 
     :param now: the lanes that there are, and those that ended after the cursor
@@ -142,7 +142,7 @@ def _page(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Pa
     lanes = reading.lanes
     uuids = _uuids(connection, reading.ids)
     named = [*reading.deleted, *(uuids[i] for i in reading.ids if i in uuids)]
-    return Page(list(dict.fromkeys(named)), Cursor(lanes), lanes == now.lanes, reading.others)
+    return ChangePage(list(dict.fromkeys(named)), Cursor(lanes), lanes == now.lanes, reading.others)
 
 
 class _Reading:
@@ -170,7 +170,7 @@ class _Reading:
         self.is_full = False
 
     def read_lane(
-        self, lane: int, rows: Sequence[_Row], begun: tuple[int, int], is_cut: bool
+        self, lane: int, rows: Sequence[_ChangeRow], begun: tuple[int, int], is_cut: bool
     ) -> bool:
         """Take in a lane's rows, up to the limit; return whether they continue from the cursor.
 
@@ -196,17 +196,17 @@ class _Reading:
             if not self._takes(row):
                 self.is_full = True
                 break
-            if Kind.DELETED in Kind(row.kind) and row.uuid is None:
+            if ChangeKind.DELETED in ChangeKind(row.kind) and row.uuid is None:
                 return False
             read += 1
         if read:
             self.lanes[lane] = (rows[read - 1].position, self._mark_of(lane, rows, read - 1))
         return True
 
-    def _takes(self, row: _Row) -> bool:
+    def _takes(self, row: _ChangeRow) -> bool:
         """Add what a row names; return whether that stays within the limit."""
         if row.provider_id == NO_PROVIDER:
-            self.others = self.others or Kind.OTHERS in Kind(row.kind)
+            self.others = self.others or ChangeKind.OTHERS in ChangeKind(row.kind)
             return True
         is_new = (
             row.uuid not in self.deleted
@@ -221,7 +221,7 @@ class _Reading:
             self.deleted[row.uuid] = None
         return True
 
-    def _mark_of(self, lane: int, rows: Sequence[_Row], index: int) -> int:
+    def _mark_of(self, lane: int, rows: Sequence[_ChangeRow], index: int) -> int:
         """Return the mark of the write that a row belongs to."""
         own = rows[index].before
         for row in rows[index + 1 :]:
@@ -265,16 +265,18 @@ def _first_stretches(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     return chosen
 
 
-def _rows_of(connection: Connection, stretches: Sequence[_Stretch]) -> dict[int, list[_Row]]:
+def _rows_of(connection: Connection, stretches: Sequence[_Stretch]) -> dict[int, list[_ChangeRow]]:
     """Return the rows of these positions in their order, by lane."""
-    found: dict[int, list[_Row]] = {}
+    found: dict[int, list[_ChangeRow]] = {}
     for part in parts(stretches, _LANES_AT_ONCE):
         places = [
             sa.and_(_C.lane == lane, _C.position > after, _C.position <= last)
             for lane, after, last in part
         ]
         rows = connection.execute(_ROWS.where(sa.or_(*places)).order_by(_C.lane, _C.position))
-        for lane, group in itertools.groupby((_Row(*row) for row in rows), attrgetter("lane")):
+        for lane, group in itertools.groupby(
+            (_ChangeRow(*row) for row in rows), attrgetter("lane")
+        ):
             found[lane] = list(group)
     return found
 

@@ -13,9 +13,9 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import refusal
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare, search
-from placement.candidates.tree_problem import Shape, Solution
-from placement.candidates.trees.candidate_batch import Batch
-from placement.candidates.trees.tree_problems import Family, Trees
+from placement.candidates.tree_problem import RequestShape, Solution
+from placement.candidates.trees.candidate_batch import CandidateBatch
+from placement.candidates.trees.tree_problems import AnchorTrees, ProblemFamily
 from placement.errors import BadRequest
 from placement.extensions.claims import tree_order
 
@@ -140,13 +140,13 @@ class Chooser:
         # trees that have nothing of the class come last, whatever the strategy
         return tree_order.by_key(np.where(missing, np.inf, share), chance)
 
-    def _choice(self, snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
+    def _choice(self, snapshot: Snapshot, shape: RequestShape, batch: CandidateBatch) -> Choice:
         solutions, solution = batch.family.solutions, None
         if self.within is Within.SPARING:
             solution = solutions.most_sparing(_COMPARED)
         elif self.within is Within.CHANCE or self.strategy is Strategy.RANDOM:
             solution = solutions.any_one(self.source)
-        batch = batch if solution is None else Batch(batch.family, solution)
+        batch = batch if solution is None else CandidateBatch(batch.family, solution)
         return _choice_of(snapshot, shape, batch)
 
 
@@ -199,8 +199,8 @@ def _first(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> Cho
 
 
 def _in_order(
-    trees: Trees, parts: Iterable[Slots], is_simple: Mask, budget: Budget
-) -> Iterator[Batch]:
+    trees: AnchorTrees, parts: Iterable[Slots], is_simple: Mask, budget: Budget
+) -> Iterator[CandidateBatch]:
     """Yield one candidate of each tree that has any, in the order of the roots.
 
     :param parts: the roots
@@ -216,10 +216,10 @@ def _in_order(
             length = min(length * 4, _LAST_CHUNK)
 
 
-def _chunk_in_order(trees: Trees, chunk: Slots, is_simple: Mask) -> Iterator[Batch]:
+def _chunk_in_order(trees: AnchorTrees, chunk: Slots, is_simple: Mask) -> Iterator[CandidateBatch]:
     alone = is_simple[chunk]
     place = {root: number for number, root in enumerate(chunk.tolist())}
-    found: list[tuple[int, int, Family, Solution]] = []
+    found: list[tuple[int, int, ProblemFamily, Solution]] = []
     for family in trees.families(chunk[alone], chunk[~alone]):
         solution = family.solutions.at(0)
         if solution is not None:
@@ -228,10 +228,10 @@ def _chunk_in_order(trees: Trees, chunk: Slots, is_simple: Mask) -> Iterator[Bat
                 for number, root in enumerate(family.roots.tolist())
             ]
     for _, number, family, solution in sorted(found, key=lambda one: one[0]):
-        yield Batch(family.chosen([number]), solution)
+        yield CandidateBatch(family.chosen([number]), solution)
 
 
-def _choice_of(snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
+def _choice_of(snapshot: Snapshot, shape: RequestShape, batch: CandidateBatch) -> Choice:
     """Return the first candidate of a batch, as the newest microversion shows it."""
     locals_ = batch.family.slots(0)
     slots = [locals_[local] for local in batch.solution]

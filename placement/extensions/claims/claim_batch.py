@@ -18,13 +18,13 @@ from placement.errors import (
 )
 from placement.extensions.claims.claim_plan import (
     OVERTAKEN,
-    Holding,
+    ClaimPlan,
+    ConsumerHolds,
     Locked,
-    Plan,
     with_choice,
     write,
 )
-from placement.extensions.claims.operation import Claim, Claimed
+from placement.extensions.claims.operation import Claimed, ClaimRequest
 from placement.storage.driver.dialects import LONGEST_LOCK
 
 #: how many plans for a claim are written before it is given up, and before it goes alone
@@ -38,7 +38,7 @@ LOOK_AFTER = 1.0
 class Job:
     """One claim on its way."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: ClaimRequest) -> None:
         self.claim = claim
         self.uuids = frozenset(request.uuid for request in claim.wanted)
         #: how many plans for it were written, or could not be
@@ -81,7 +81,7 @@ class Job:
         return not self.has_ended
 
 
-class Batch:
+class ClaimBatch:
     """Makes some claims.
 
     Providers that other writers have locked are passed over as long as there are others. So are
@@ -156,7 +156,7 @@ class Batch:
             )
         except Locked as locked:
             self._busy |= locked.uuids
-        except Holding as holding:
+        except ConsumerHolds as holding:
             self._look_at(holding)
         except AllocationRefused as refusal:
             self._refused |= refusal.providers
@@ -177,7 +177,7 @@ class Batch:
         job.has_looked = True
         return job.claim.keep()
 
-    def _look_at(self, holding: Holding) -> None:
+    def _look_at(self, holding: ConsumerHolds) -> None:
         """See to the claims of which consumers hold something already."""
         if self._is_alone:
             self._snapshot, self._busy = self._jobs[0].claim.keep(), self._refused
@@ -191,12 +191,12 @@ class Batch:
         self._snapshot = job.claim.after_failure(snapshot, failure)
         self._busy = self._refused
 
-    def _planned(self, snapshot: Snapshot) -> Plan:
+    def _planned(self, snapshot: Snapshot) -> ClaimPlan:
         """Return the plans of the claims, each after those before it; the others leave the batch.
 
         Raise what the search of a claim raises that goes alone.
         """
-        cloud, together, planned = snapshot, Plan(), []
+        cloud, together, planned = snapshot, ClaimPlan(), []
         for job in self._jobs:
             try:
                 plan = self._plan(job, cloud)
@@ -214,7 +214,7 @@ class Batch:
         self._jobs = planned
         return together
 
-    def _plan(self, job: Job, cloud: Snapshot) -> Plan | None:
+    def _plan(self, job: Job, cloud: Snapshot) -> ClaimPlan | None:
         """Return the plan of one claim; None: it was sent to the line of a tree, or leaves its own.
 
         In a line it waits for whatever it takes. Others that stand there must not wait with it for

@@ -11,8 +11,8 @@ import threading
 import time
 
 from placement.errors import ClaimUnfinished, SearchAbandoned
-from placement.extensions.claims.claim_batch import Batch, Job
-from placement.extensions.claims.operation import Claim, Claimed
+from placement.extensions.claims.claim_batch import ClaimBatch, Job
+from placement.extensions.claims.operation import Claimed, ClaimRequest
 
 #: how many claims, and consumers, are written together at most
 MOST_CLAIMS, MOST_CONSUMERS = 32, 200
@@ -29,9 +29,9 @@ class ClaimLines:
 
     def __init__(self) -> None:
         #: by process: in a child process no thread exists that would release the parent's lock
-        self._lines: dict[int, _Lines] = {}
+        self._lines: dict[int, _ProcessLines] = {}
 
-    def make(self, claim: Claim) -> dict[str, Claimed]:
+    def make(self, claim: ClaimRequest) -> dict[str, Claimed]:
         """Make the claim; return what each consumer has got, by uuid in the order of the requests.
 
         Raise NoCandidate if the cloud has no candidates for all consumers; ConcurrentUpdate if a
@@ -44,9 +44,9 @@ class ClaimLines:
         """Return how many claims wait before a tree, and have no turn."""
         return self._of_process().waiting(root)
 
-    def _of_process(self) -> "_Lines":
+    def _of_process(self) -> "_ProcessLines":
         # threads of a new process may come here at the same time: all of them get the same lines
-        return self._lines.setdefault(os.getpid(), _Lines())
+        return self._lines.setdefault(os.getpid(), _ProcessLines())
 
 
 class _Line:
@@ -79,7 +79,7 @@ class _Line:
         return taken
 
 
-class _Lines:
+class _ProcessLines:
     """The lines of one process. All of their state belongs to the lock of `_changed`."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Lines:
         #: where each job stands: in a line, or in a batch of that line; the others go alone
         self._place: dict[Job, str] = {}
 
-    def make(self, claim: Claim) -> dict[str, Claimed]:
+    def make(self, claim: ClaimRequest) -> dict[str, Claimed]:
         """Make the claim, with others if it can be."""
         job = Job(claim)
         try:
@@ -182,7 +182,7 @@ class _Lines:
     def _work(self, jobs: list[Job], key: str | None) -> None:
         """Make some claims of a line, or one that goes alone."""
         try:
-            Batch(jobs, self._send, self._lined, None if key == COMMON else key).run()
+            ClaimBatch(jobs, self._send, self._lined, None if key == COMMON else key).run()
         finally:
             if key is not None:
                 self._end_turn(key, jobs)

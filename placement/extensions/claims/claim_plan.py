@@ -19,26 +19,26 @@ from placement.errors import (
 from placement.errors import UnknownProviderNamed as UnknownProvider
 from placement.extensions.claims.choice import Choice, Chooser
 from placement.extensions.claims.held_candidate import held_candidate
-from placement.operations.allocations import Room, lock, store
+from placement.operations.allocations import ProviderRoom, lock, store
 from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import providers
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 
 #: used in place of the usage of providers that must not be chosen: more than any capacity
 _ALL = 1 << 62
 #: changes of a provider that the write itself checks
-_CHECKED = Kind.USAGE | Kind.INVENTORY
+_CHECKED = ChangeKind.USAGE | ChangeKind.INVENTORY
 #: changes after which a provider may be in another tree, or gone
-_STRUCTURE = Kind.ROW | Kind.DELETED
+_STRUCTURE = ChangeKind.ROW | ChangeKind.DELETED
 #: of how many changed providers, for how many seconds, and with how many bytes candidates are
 #: judged again while their trees are locked
 _MOST_JUDGED, _LONGEST_JUDGING, _LARGEST_JUDGING = 100, 0.2, 1 << 24
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class ClaimPlan:
     """Candidates for some consumers, found together in one snapshot.
 
     :param requests: what is to be stored; no consumer twice
@@ -58,14 +58,14 @@ class Plan:
         requests: Sequence[ConsumerRequest],
         choices: Sequence[Choice],
         query: CandidateRequest,
-    ) -> "Plan":
+    ) -> "ClaimPlan":
         """Return the plan of one claim."""
         named = (uuid for request in requests for uuid in request.allocations)
         return cls(requests, choices, [query] * len(choices), dict.fromkeys(named, 1))
 
-    def __add__(self, other: "Plan") -> "Plan":
+    def __add__(self, other: "ClaimPlan") -> "ClaimPlan":
         """Return the plan for the consumers of both."""
-        return Plan(
+        return ClaimPlan(
             (*self.requests, *other.requests),
             (*self.choices, *other.choices),
             (*self.queries, *other.queries),
@@ -105,7 +105,7 @@ class Locked(Exception):
         self.uuids = frozenset(uuids)
 
 
-class Holding(Exception):
+class ConsumerHolds(Exception):
     """Some of the plan's consumers hold something already."""
 
     def __init__(self, uuids: Collection[str]) -> None:
@@ -123,7 +123,7 @@ OVERTAKEN = (Outdated, AllocationRefused, LostRace, UnknownProvider, ResourceCla
 
 def plan_for(
     cloud: Snapshot, chooser: Chooser, wanted: Sequence[ConsumerRequest], budget: Budget
-) -> Plan:
+) -> ClaimPlan:
     """Choose a candidate for each consumer, as if one claimed after the other.
 
     The plan ends before the first consumer that has none. Raise what the search raises.
@@ -140,10 +140,12 @@ def plan_for(
             break
         requests.append(dataclasses.replace(consumer, allocations=choice.allocations))
         choices.append(choice)
-    return Plan.of_claim(requests, choices, chooser.request)
+    return ClaimPlan.of_claim(requests, choices, chooser.request)
 
 
-def repeatable(plan: Plan, cloud: Snapshot, request: CandidateRequest, budget: Budget) -> Plan:
+def repeatable(
+    plan: ClaimPlan, cloud: Snapshot, request: CandidateRequest, budget: Budget
+) -> ClaimPlan:
     """Return the plan with the mappings that a repetition of its claim will find.
 
     Nothing stores which provider serves which group. So this is found out before the write, within
@@ -174,11 +176,11 @@ def _repeatable(
 def write(
     database: Database,
     snapshot: Snapshot,
-    plan: Plan,
+    plan: ClaimPlan,
     tries: int,
     patience: float,
     wait: bool = False,
-) -> tuple[Plan, dict[str, int]]:
+) -> tuple[ClaimPlan, dict[str, int]]:
     """Store the plan in one transaction; return it as stored, and the consumers' generations.
 
     Raise Locked, Holding, or one of OVERTAKEN, if other writers are in the way.
@@ -191,7 +193,7 @@ def write(
     # a move locks all providers of a tree, so it and such a claim can't pass each other
     anchors = plan.anchors(snapshot)
 
-    def operation(connection: Connection) -> tuple[Plan, dict[str, int]]:
+    def operation(connection: Connection) -> tuple[ClaimPlan, dict[str, int]]:
         if wait:
             locked, nodes, room = lock(connection, plan.requests, anchors)
         else:
@@ -201,12 +203,12 @@ def write(
                 connection,
                 plan.requests,
                 providers.lock_free_question(named | anchors),
-                *Room.questions(named, plan.requests),
+                *ProviderRoom.questions(named, plan.requests),
                 wait=False,
             )
-            nodes, room = providers.nodes_in(found), Room.of(answers)
+            nodes, room = providers.nodes_in(found), ProviderRoom.of(answers)
         if locked.held:
-            raise Holding({entry.consumer.lower() for entry in locked.held})
+            raise ConsumerHolds({entry.consumer.lower() for entry in locked.held})
         missing = (named | anchors) - nodes.keys()
         if missing and not wait:
             raise Locked(missing)
@@ -253,14 +255,14 @@ def with_choice(snapshot: Snapshot, choice: Choice) -> Snapshot:
     return snapshot.using(used)
 
 
-def choices_by_consumer(plan: Plan) -> Mapping[str, Choice]:
+def choices_by_consumer(plan: ClaimPlan) -> Mapping[str, Choice]:
     """Return the plan's candidates by consumer uuid."""
     return {
         request.uuid: choice for request, choice in zip(plan.requests, plan.choices, strict=True)
     }
 
 
-def still_holding(connection: Connection, snapshot: Snapshot, plan: Plan) -> Plan:
+def still_holding(connection: Connection, snapshot: Snapshot, plan: ClaimPlan) -> ClaimPlan:
     """Return the plan if its candidates are candidates still, now that their trees are locked.
 
     Where a tree of the plan isn't what the search saw, what changed is read, and each candidate is

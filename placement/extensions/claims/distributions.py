@@ -13,7 +13,7 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import SearchUnfinished
 from placement.extensions.claims.choice import Chooser, Within
-from placement.extensions.claims.claim_plan import Plan, plan_for
+from placement.extensions.claims.claim_plan import ClaimPlan, plan_for
 
 #: how many ways are tried in all, and seconds that those after the first may take together
 _WAYS, _SECONDS = 50, 1.0
@@ -29,7 +29,7 @@ def matter(cloud: Snapshot) -> bool:
 
 def other_plan(
     cloud: Snapshot, chooser: Chooser, wanted: Sequence[ConsumerRequest], budget: Budget
-) -> tuple[Plan | None, int]:
+) -> tuple[ClaimPlan | None, int]:
     """Place the consumers in ways that differ from `plan_for` with the same chooser.
 
     Return a plan for all of them, or None; and how many ways were tried, the first included.

@@ -14,7 +14,7 @@ from placement.domain.consumer import UNCHECKED, ConsumerRequest
 from placement.errors import BadRequest
 from placement.extensions.claims import schema as schemas
 from placement.extensions.claims.choice import Chooser, Strategy
-from placement.extensions.claims.operation import Claim, Claimed
+from placement.extensions.claims.operation import Claimed, ClaimRequest
 from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_in_body
 from placement.handlers.consumer_requests import tries
@@ -35,7 +35,7 @@ def create(call: Call) -> flask.Response:
         body.get("by"),
         random.Random(),
     )
-    claim = Claim(
+    claim = ClaimRequest(
         call.database, call.snapshot, chooser, wanted, lambda: budget_of(call), tries(call)
     )
     shown = {uuid: _shown(claimed) for uuid, claimed in call.claims.make(claim).items()}

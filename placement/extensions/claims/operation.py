@@ -12,7 +12,7 @@ from placement.errors import ConcurrentUpdate, PlacementError
 from placement.extensions.claims import distributions
 from placement.extensions.claims.choice import Choice, Chooser
 from placement.extensions.claims.claim_plan import (
-    Plan,
+    ClaimPlan,
     choices_by_consumer,
     plan_for,
     repeatable,
@@ -24,7 +24,7 @@ from placement.extensions.explain import explanation
 from placement.extensions.explain.operation import names_from
 from placement.storage import allocations, holdings
 from placement.storage.database.engine import PATIENCE, TRIES, Connection, Database
-from placement.storage.holdings import Held
+from placement.storage.holdings import HeldRow
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Claimed:
     generation: int
 
 
-class Cloud(Protocol):
+class ClaimSnapshots(Protocol):
     """Where claims get the cloud from: `placement.candidates.live.live_snapshot.LiveSnapshot`."""
 
     def current(self) -> Snapshot:
@@ -53,7 +53,7 @@ class Cloud(Protocol):
         """Look whether others wrote without telling: the tables contradict what `current` said."""
 
 
-class Claim:
+class ClaimRequest:
     """One claim for some consumers: all of them get a candidate, or none.
 
     A consumer that holds a candidate of the request already keeps it. `claim_batch.Batch` makes
@@ -69,7 +69,7 @@ class Claim:
     def __init__(
         self,
         database: Database,
-        cloud: Cloud,
+        cloud: ClaimSnapshots,
         chooser: Chooser,
         wanted: Sequence[ConsumerRequest],
         budget: Callable[[], Budget],
@@ -101,7 +101,7 @@ class Claim:
         busy: Collection[str] = (),
         trees: Collection[str] = (),
         seconds: float | None = None,
-    ) -> Plan | None:
+    ) -> ClaimPlan | None:
         """Choose candidates for the consumers that hold none; None if there aren't any for all.
 
         Raise what searches raise.
@@ -137,7 +137,7 @@ class Claim:
         self.cloud.look_for_others()
         return self.cloud.current()
 
-    def settle(self, plan: Plan, generations: Mapping[str, int]) -> None:
+    def settle(self, plan: ClaimPlan, generations: Mapping[str, int]) -> None:
         """Note that a plan with these consumers was stored.
 
         :param generations: of the consumers
@@ -194,7 +194,7 @@ class Claim:
             )
         )
         # what is older than the table of consumers (rest-api.md 7.3) has no row in `found`
-        rows: dict[str, list[Held]] = {entry.consumer.lower(): [] for entry in entries}
+        rows: dict[str, list[HeldRow]] = {entry.consumer.lower(): [] for entry in entries}
         for row in found:
             rows[row.consumer.lower()].append(row)
         for request in left:
@@ -202,7 +202,9 @@ class Claim:
                 self._done[request.uuid] = self._kept(snapshot, request, rows[request.uuid])
         return snapshot
 
-    def _kept(self, snapshot: Snapshot, request: ConsumerRequest, held: Sequence[Held]) -> Claimed:
+    def _kept(
+        self, snapshot: Snapshot, request: ConsumerRequest, held: Sequence[HeldRow]
+    ) -> Claimed:
         """Return the candidate that a consumer holds. Raise ConcurrentUpdate for something else."""
         choice = self._held_candidate(snapshot, request, held) if held else None
         if choice is not None:
@@ -212,7 +214,7 @@ class Claim:
         raise ConcurrentUpdate()
 
     def _held_candidate(
-        self, snapshot: Snapshot, request: ConsumerRequest, held: Sequence[Held]
+        self, snapshot: Snapshot, request: ConsumerRequest, held: Sequence[HeldRow]
     ) -> Choice | None:
         """Return the candidate that a consumer holds with the attributes of the request, if any."""
         owner = held[0]

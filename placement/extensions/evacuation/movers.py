@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest, Group
-from placement.storage.holdings import Held
+from placement.storage.holdings import HeldRow
 
 #: (name of the resource class, amount), by name
 Amounts = tuple[tuple[str, int], ...]
@@ -21,7 +21,7 @@ Taken = Mapping[tuple[int, int], int]
 
 
 @dataclasses.dataclass(frozen=True, order=True)
-class Part:
+class TreeDemand:
     """What must come from one tree.
 
     :param main: what may come from any provider of the tree, and from sharing providers: what is
@@ -48,7 +48,7 @@ class Part:
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class Demand:
     """What consumers ask for that are alike: each of them can take the place of another.
 
     :param parts: one for each tree to leave; of those with several, the largest first
@@ -57,10 +57,10 @@ class Wish:
     :param cores: `parts` without what is held of sharing providers
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[TreeDemand, ...]
     own: tuple[tuple[tuple[int, int], int], ...] = ()
     kept: tuple[tuple[tuple[int, int], int], ...] = ()
-    cores: tuple[Part, ...] = ()
+    cores: tuple[TreeDemand, ...] = ()
 
     def demand(self) -> collections.Counter[str]:
         """Return the sum of each class, without what is kept."""
@@ -68,8 +68,8 @@ class Wish:
 
 
 def wishes(
-    snapshot: Snapshot, held: Iterable[Held], leaving: frozenset[int]
-) -> dict[Wish, list[str]]:
+    snapshot: Snapshot, held: Iterable[HeldRow], leaving: frozenset[int]
+) -> dict[Demand, list[str]]:
     """Return the consumers by what they ask for.
 
     Holdings of providers that the cloud doesn't have are left out.
@@ -83,7 +83,7 @@ def wishes(
         if slot is not None:
             rows.setdefault(row.consumer, []).append((slot, row.resource_class, row.used))
     sharing = frozenset(snapshot.sharing.tolist())
-    found: dict[Wish, list[str]] = {}
+    found: dict[Demand, list[str]] = {}
     for consumer, its in sorted(rows.items()):
         found.setdefault(_wish(snapshot, its, leaving, sharing), []).append(consumer)
     return found
@@ -92,7 +92,9 @@ def wishes(
 Rows = Sequence[tuple[int, str, int]]
 
 
-def _wish(snapshot: Snapshot, rows: Rows, leaving: frozenset[int], sharing: frozenset[int]) -> Wish:
+def _wish(
+    snapshot: Snapshot, rows: Rows, leaving: frozenset[int], sharing: frozenset[int]
+) -> Demand:
     roots = snapshot.forest.root
     by_home: dict[int, list[tuple[int, str, int]]] = collections.defaultdict(list)
     lent = [row for row in rows if row[0] in sharing]
@@ -101,7 +103,7 @@ def _wish(snapshot: Snapshot, rows: Rows, leaving: frozenset[int], sharing: froz
             by_home[int(roots[row[0]])].append(row)
     own = _taken(snapshot, [row for row in rows if int(roots[row[0]]) not in leaving])
     if len(by_home) <= 1:
-        return Wish((_part(snapshot, rows, sharing),), own)
+        return Demand((_part(snapshot, rows, sharing),), own)
     # of several trees: those that stay are left alone, unless what they borrow has to leave
     homes = [home for home in by_home if home in leaving] or [
         max(by_home, key=lambda home: (sum(row[2] for row in by_home[home]), -home))
@@ -110,7 +112,7 @@ def _wish(snapshot: Snapshot, rows: Rows, leaving: frozenset[int], sharing: froz
     ordered = sorted(homes, key=lambda home: (-sum(parts[home].demand().values()), parts[home]))
     first, *others = ordered
     kept = [row for home, its in by_home.items() if home not in homes for row in its]
-    return Wish(
+    return Demand(
         (
             _part(snapshot, [*by_home[first], *lent], sharing),
             *(parts[home] for home in others),
@@ -121,7 +123,7 @@ def _wish(snapshot: Snapshot, rows: Rows, leaving: frozenset[int], sharing: froz
     )
 
 
-def _part(snapshot: Snapshot, rows: Rows, sharing: frozenset[int]) -> Part:
+def _part(snapshot: Snapshot, rows: Rows, sharing: frozenset[int]) -> TreeDemand:
     is_root = snapshot.forest.is_root
     main: collections.Counter[str] = collections.Counter()
     groups: dict[int, dict[str, int]] = collections.defaultdict(dict)
@@ -130,7 +132,7 @@ def _part(snapshot: Snapshot, rows: Rows, sharing: frozenset[int]) -> Part:
             main[name] += amount
         else:
             groups[slot][name] = amount
-    return Part(
+    return TreeDemand(
         tuple(sorted(main.items())),
         tuple(sorted(tuple(sorted(amounts.items())) for amounts in groups.values())),
     )

@@ -9,8 +9,8 @@ from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import refusal
 from placement.extensions.capacity.tree_roots import check_roots
-from placement.extensions.evacuation.movers import Part, Wish, emptied, wishes
-from placement.extensions.evacuation.plan import Place, Planner
+from placement.extensions.evacuation.movers import Demand, TreeDemand, emptied, wishes
+from placement.extensions.evacuation.plan import NewHome, Planner
 from placement.extensions.evacuation.proof import (
     Exhaustive,
     asks_for_too_much,
@@ -38,7 +38,7 @@ Amounts = Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Move:
+class ConsumerMove:
     """Where a consumer would go.
 
     :param root: uuid of the root of its new tree
@@ -58,7 +58,7 @@ class Evacuation:
     :param exact: whether it is certain that all fit, or that not all do
     """
 
-    moves: Mapping[str, Move]
+    moves: Mapping[str, ConsumerMove]
     unfit: Mapping[str, str]
     exact: bool
 
@@ -96,12 +96,12 @@ def evacuated(
     return Evacuation(moves, unfit, exact)
 
 
-def _move(snapshot: Snapshot, place: Place) -> Move:
+def _move(snapshot: Snapshot, place: NewHome) -> ConsumerMove:
     uuids, names = snapshot.register.uuids, snapshot.names.classes
     allocations: dict[str, dict[str, int]] = {}
     for (slot, class_id), amount in sorted(place.taken.items()):
         allocations.setdefault(uuids[slot], {})[names[class_id]] = amount
-    return Move(uuids[place.roots[0]], allocations)
+    return ConsumerMove(uuids[place.roots[0]], allocations)
 
 
 class _Evacuation:
@@ -115,7 +115,7 @@ class _Evacuation:
         self,
         cloud: Snapshot,
         avoid: frozenset[str],
-        wanted: Mapping[Wish, list[str]],
+        wanted: Mapping[Demand, list[str]],
         budgets: Callable[[], Budget],
     ) -> None:
         self._cloud, self._avoid, self._budgets = cloud, avoid, budgets
@@ -184,7 +184,7 @@ class _Evacuation:
         return {consumer: told[wish] for wish, left in self.best.left.items() for consumer in left}
 
     def _reason(
-        self, wish: Wish, end: float, noting: Callable[[Iterable[str]], Mapping[str, str]]
+        self, wish: Demand, end: float, noting: Callable[[Iterable[str]], Mapping[str, str]]
     ) -> str:
         if wish in self.best.unsearched:
             return _NOT_LOOKED
@@ -201,7 +201,7 @@ class _Evacuation:
                 return found.message
         return _KEPT.format(len(wish.parts) + bool(wish.kept))
 
-    def _planned(self, wanted: Mapping[Wish, list[str]], fullest: bool = False) -> Planner:
+    def _planned(self, wanted: Mapping[Demand, list[str]], fullest: bool = False) -> Planner:
         planner = Planner(self._cloud, self._avoid, self._budget, fullest)
         planner.place_all(wanted)
         return planner
@@ -216,7 +216,7 @@ class _Evacuation:
         return budget
 
 
-def _largest_first(cloud: Snapshot, wanted: Iterable[Wish]) -> list[Wish]:
+def _largest_first(cloud: Snapshot, wanted: Iterable[Demand]) -> list[Demand]:
     """Return those first that ask for the largest share of what the cloud has of a class."""
     free = {
         name: max(float((column.capacities - column.used).clip(0).sum()), 1.0)
@@ -224,7 +224,7 @@ def _largest_first(cloud: Snapshot, wanted: Iterable[Wish]) -> list[Wish]:
         if (name := cloud.names.classes.get(class_id)) is not None
     }
 
-    def share(wish: Wish) -> tuple[float, float, tuple[Part, ...]]:
+    def share(wish: Demand) -> tuple[float, float, tuple[TreeDemand, ...]]:
         shares = [amount / free.get(name, 1.0) for name, amount in wish.demand().items()]
         return -max(shares, default=0.0), -sum(shares), wish.parts
 

@@ -14,15 +14,15 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare
 from placement.candidates.tree_problem import Solution
-from placement.candidates.trees.tree_problems import Family
+from placement.candidates.trees.tree_problems import ProblemFamily
 from placement.extensions.claims.choice import of_scarcest
-from placement.extensions.evacuation.movers import Part, Taken, Wish
+from placement.extensions.evacuation.movers import Demand, Taken, TreeDemand
 
 Usage = dict[int, dict[int, int]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class NewHome:
     """What a consumer gets.
 
     :param roots: of the trees, one for each part
@@ -93,7 +93,7 @@ class Ledger:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class TreeCandidate:
     """One candidate of a tree."""
 
     root: int
@@ -102,7 +102,7 @@ class Found:
 
 def one_of_each_tree(
     cloud: Snapshot, request: CandidateRequest, budget: Budget, fullest: bool = False
-) -> Iterator[Found]:
+) -> Iterator[TreeCandidate]:
     """Yield the first candidate of each tree that has any. Raise SearchEnded.
 
     :param fullest: whether trees with the least left of the scarcest class come first
@@ -112,7 +112,7 @@ def one_of_each_tree(
         return
     trees, simple, others = prepared
     demands = [variable.demand for variable in trees.shape.variables]
-    found: Iterator[tuple[int, Family, int, Solution]] = (
+    found: Iterator[tuple[int, ProblemFamily, int, Solution]] = (
         (int(root), family, number, solution)
         for family in trees.families(simple, others)
         if (solution := family.solutions.at(0)) is not None
@@ -130,7 +130,7 @@ def one_of_each_tree(
             for class_id, amount in demand:
                 key = slots[local], class_id
                 taken[key] = taken.get(key, 0) + amount
-        yield Found(root, taken)
+        yield TreeCandidate(root, taken)
 
 
 class Planner:
@@ -151,16 +151,16 @@ class Planner:
     ) -> None:
         self.ledger = Ledger(cloud)
         #: the consumers in the order of their moves
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, NewHome] = {}
         #: those for whom there was no place
-        self.left: dict[Wish, list[str]] = {}
+        self.left: dict[Demand, list[str]] = {}
         #: those of `left` for whom a search wasn't finished
-        self.unsearched: set[Wish] = set()
+        self.unsearched: set[Demand] = set()
         self._avoid = avoid
         self._budgets = budgets
         self._fullest = fullest
 
-    def place_all(self, wanted: Mapping[Wish, Sequence[str]]) -> None:
+    def place_all(self, wanted: Mapping[Demand, Sequence[str]]) -> None:
         """Place consumers in the order given. Raise Abandoned."""
         self.left = {wish: list(consumers) for wish, consumers in wanted.items()}
         placed = -1
@@ -172,7 +172,7 @@ class Planner:
             if not any(wish.own for wish in wanted):
                 break
 
-    def _place(self, wish: Wish) -> None:
+    def _place(self, wish: Demand) -> None:
         waiting, own = self.left.pop(wish), dict(wish.own)
         self.unsearched.discard(wish)
         try:
@@ -187,7 +187,7 @@ class Planner:
         if waiting:
             self.left[wish] = waiting
 
-    def _alike(self, part: Part, own: Taken, waiting: list[str]) -> None:
+    def _alike(self, part: TreeDemand, own: Taken, waiting: list[str]) -> None:
         """Place consumers of one tree each, and take them out of the list."""
         request, before = part.request(self._avoid), -1
         while waiting and len(waiting) != before:
@@ -198,13 +198,13 @@ class Planner:
                 if not times:
                     continue
                 self.ledger.move(found.taken, own, times)
-                place = Place((found.root,), found.taken)
+                place = NewHome((found.root,), found.taken)
                 self.places |= dict.fromkeys(waiting[:times], place)
                 del waiting[:times]
                 if not waiting:
                     return
 
-    def _of_parts(self, wish: Wish) -> Place | None:
+    def _of_parts(self, wish: Demand) -> NewHome | None:
         """Return a place for a consumer of several trees: each part gets a tree of its own."""
         cloud, own = self.ledger.snapshot(), dict(wish.own)
         if any(not _may_stay(cloud, key, amount) for key, amount in wish.kept):
@@ -223,9 +223,9 @@ class Planner:
                 return None
             roots.append(found.root)
             taken |= found.taken
-        return Place(tuple(roots), taken)
+        return NewHome(tuple(roots), taken)
 
-    def _candidates(self, cloud: Snapshot, request: CandidateRequest) -> Iterator[Found]:
+    def _candidates(self, cloud: Snapshot, request: CandidateRequest) -> Iterator[TreeCandidate]:
         budget = self._budgets()
         if budget is None:
             raise OutOfTime

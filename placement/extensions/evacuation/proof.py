@@ -10,11 +10,11 @@ from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.search import search
 from placement.errors import SearchUnfinished
-from placement.extensions.evacuation.movers import Part, Wish
-from placement.extensions.evacuation.plan import Ledger, Place, Usage, one_of_each_tree
+from placement.extensions.evacuation.movers import Demand, TreeDemand
+from placement.extensions.evacuation.plan import Ledger, NewHome, Usage, one_of_each_tree
 
 Budgets = Callable[[], Budget | None]
-Wanted = Mapping[Wish, Sequence[str]]
+Wanted = Mapping[Demand, Sequence[str]]
 
 #: of how few consumers and trees all distributions are tried, and how many steps that may take
 _FEW_CONSUMERS, _FEW_TREES, _STEPS = 8, 12, 1_000
@@ -23,8 +23,8 @@ _MOST_PROVED = 50
 
 
 def hopeless(
-    cloud: Snapshot, wanted: Wanted, left: Iterable[Wish], avoid: frozenset[str], budgets: Budgets
-) -> set[Wish]:
+    cloud: Snapshot, wanted: Wanted, left: Iterable[Demand], avoid: frozenset[str], budgets: Budgets
+) -> set[Demand]:
     """Return those of `left` who have no place even if all others were gone. Raise Abandoned.
 
     Not all of them are found: a search may take too long, or there may be too many of them.
@@ -33,7 +33,7 @@ def hopeless(
     :param left: those for whom no place was found
     :param avoid: uuids of the roots of the trees that are to be emptied
     """
-    found: set[Wish] = set()
+    found: set[Demand] = set()
     base = _left_by(cloud, wanted)
     for wish in itertools.islice(left, _MOST_PROVED):
         try:
@@ -96,7 +96,7 @@ def _left_by(cloud: Snapshot, wanted: Wanted) -> Usage:
 
 
 def _fits_nowhere(
-    cloud: Snapshot, base: Usage, wish: Wish, avoid: frozenset[str], budgets: Budgets
+    cloud: Snapshot, base: Usage, wish: Demand, avoid: frozenset[str], budgets: Budgets
 ) -> bool:
     """Say whether such a consumer has no place even if all others were gone.
 
@@ -110,7 +110,9 @@ def _fits_nowhere(
     return any(_has_none(empty, part, avoid, budgets()) for part in wish.cores or wish.parts)
 
 
-def _has_none(cloud: Snapshot, part: Part, avoid: frozenset[str], budget: Budget | None) -> bool:
+def _has_none(
+    cloud: Snapshot, part: TreeDemand, avoid: frozenset[str], budget: Budget | None
+) -> bool:
     if budget is None:
         raise OutOfTime
     if not part.main and not part.groups:
@@ -139,7 +141,7 @@ class Exhaustive:
         self._steps = _STEPS
         self._hopeless: set[object] = set()
 
-    def places(self, cloud: Snapshot, wanted: Wanted) -> dict[str, Place] | None:
+    def places(self, cloud: Snapshot, wanted: Wanted) -> dict[str, NewHome] | None:
         """Return a place for each consumer, in the order of the moves; None if none was found."""
         moves = self._moves(cloud, {wish: len(names) for wish, names in wanted.items()}, ())
         if moves is None:
@@ -148,8 +150,8 @@ class Exhaustive:
         return {waiting[wish].pop(0): place for wish, place in moves}
 
     def _moves(
-        self, cloud: Snapshot, left: Mapping[Wish, int], changes: tuple[object, ...]
-    ) -> list[tuple[Wish, Place]] | None:
+        self, cloud: Snapshot, left: Mapping[Demand, int], changes: tuple[object, ...]
+    ) -> list[tuple[Demand, NewHome]] | None:
         """Return the moves of those who are left; None if there are none."""
         waiting = [wish for wish, count in left.items() if count]
         if not waiting:
@@ -179,7 +181,7 @@ class Exhaustive:
             self._hopeless.add(state)
         return None
 
-    def _candidates(self, cloud: Snapshot, wish: Wish) -> list[Place]:
+    def _candidates(self, cloud: Snapshot, wish: Demand) -> list[NewHome]:
         budget = self._budgets()
         if budget is None or not self.finished:
             self.finished = False
@@ -190,7 +192,7 @@ class Exhaustive:
         except SearchUnfinished:
             self.finished = False
             return []
-        places: dict[object, Place] = {}
+        places: dict[object, NewHome] = {}
         for batch in found.batches:
             assert found.shape is not None
             demands = [variable.demand for variable in found.shape.variables]
@@ -200,12 +202,12 @@ class Exhaustive:
                     for class_id, amount in demand:
                         key = slots[local], class_id
                         taken[key] = taken.get(key, 0) + amount
-                places.setdefault(tuple(sorted(taken.items())), Place((root,), taken))
+                places.setdefault(tuple(sorted(taken.items())), NewHome((root,), taken))
         return list(places.values())
 
 
 def _changed(
-    changes: tuple[object, ...], place: Place, own: Mapping[tuple[int, int], int]
+    changes: tuple[object, ...], place: NewHome, own: Mapping[tuple[int, int], int]
 ) -> tuple[object, ...]:
     """Return what is used more, or less, than before the first move, after one move more."""
     found: collections.Counter[tuple[int, int]] = collections.Counter(dict(changes))  # type: ignore[arg-type]

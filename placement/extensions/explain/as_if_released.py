@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.storage import holdings
 from placement.storage.database.engine import Connection, Database
-from placement.storage.holdings import Held
+from placement.storage.holdings import HeldRow
 
 #: how often cloud and holdings are read until nobody wrote between the two
 _LOOKS = 3
 
 
-def freed(snapshot: Snapshot, held: Iterable[Held]) -> Snapshot:
+def freed(snapshot: Snapshot, held: Iterable[HeldRow]) -> Snapshot:
     """Return the cloud without these allocations.
 
     Allocations of providers and classes that the cloud doesn't have are left out.
@@ -31,7 +31,7 @@ def freed(snapshot: Snapshot, held: Iterable[Held]) -> Snapshot:
 
 def held_by(
     database: Database, current: Callable[[], Snapshot], consumers: Collection[str]
-) -> tuple[Snapshot, list[Held]]:
+) -> tuple[Snapshot, list[HeldRow]]:
     """Return the cloud and what the consumers hold in it, as they were at the same time.
 
     If others write all the time, the holdings may be a moment newer than the cloud.
@@ -47,7 +47,7 @@ def held_in_trees(
     current: Callable[[], Snapshot],
     roots: Sequence[str],
     check: Callable[[Snapshot, Sequence[str]], None],
-) -> tuple[Snapshot, list[Held]]:
+) -> tuple[Snapshot, list[HeldRow]]:
     """Return the cloud, and all that consumers hold who hold anything in some trees.
 
     The two are as those of `held_by`.
@@ -56,7 +56,7 @@ def held_in_trees(
     :param check: raises an error for a cloud in which these aren't roots
     """
 
-    def read(connection: Connection, snapshot: Snapshot) -> list[Held]:
+    def read(connection: Connection, snapshot: Snapshot) -> list[HeldRow]:
         check(snapshot, roots)
         ids = snapshot.register.ids[snapshot.roots(roots)].tolist()
         return list(holdings.of_trees(connection, ids))
@@ -67,8 +67,8 @@ def held_in_trees(
 def _at_once(
     database: Database,
     current: Callable[[], Snapshot],
-    read: Callable[[Connection, Snapshot], list[Held]],
-) -> tuple[Snapshot, list[Held]]:
+    read: Callable[[Connection, Snapshot], list[HeldRow]],
+) -> tuple[Snapshot, list[HeldRow]]:
     snapshot = current()
     for _ in range(_LOOKS):
         seen = snapshot

@@ -15,14 +15,14 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare, search
 from placement.candidates.trees.counting import Allowance, TooManyToCount
-from placement.candidates.trees.tree_problems import Trees
+from placement.candidates.trees.tree_problems import AnchorTrees
 from placement.errors import SearchUnfinished
 from placement.extensions.explain import explanation_text
 from placement.extensions.explain.conditions import Reason
 from placement.extensions.explain.explanation_text import Reasoned
 from placement.extensions.explain.nearest import Miss, Misses, Missing
 from placement.extensions.explain.relaxations import Relaxation, relaxations_of
-from placement.extensions.explain.step_record import Notes, Step
+from placement.extensions.explain.step_record import Notes, SearchStep
 
 #: the names of providers, by the uuids that an answer shows
 Naming = Callable[[Iterable[str]], Mapping[str, str]]
@@ -87,7 +87,7 @@ class Explanation:
     fruitful: tuple[str, ...]
     undecided: tuple[str, ...]
     ended: SearchEnded | None
-    steps: tuple[Step, ...]
+    steps: tuple[SearchStep, ...]
     reasons: tuple[Reasoned, ...]
     nearest: tuple[NamedMiss, ...]
     relaxations: tuple[Relaxation, ...]
@@ -126,7 +126,7 @@ class Explanation:
         return found
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: SearchStep) -> dict[str, Any]:
     found: dict[str, Any] = {"group": step.group, "step": step.step, "name": step.name}
     if step.asked is not None:
         found["asked"] = step.asked
@@ -240,7 +240,7 @@ def _search(
     for reason, name, easier in _looser(request):
         if not fruitless.any() or ended is not None:
             break
-        looser = Trees(snapshot, easier, trees.groups, budget)
+        looser = AnchorTrees(snapshot, easier, trees.groups, budget)
         helped, ended = _fruitful(snapshot, looser, *looser.split(fruitless))
         helped &= fruitless
         notes.drop("", reason, name, helped)
@@ -254,7 +254,7 @@ def _search(
 
 
 def _fruitful(
-    snapshot: Snapshot, trees: Trees, simple: np.ndarray, others: np.ndarray
+    snapshot: Snapshot, trees: AnchorTrees, simple: np.ndarray, others: np.ndarray
 ) -> tuple[Mask, tuple[SearchEnded, Mask] | None]:
     """Return the roots whose trees have candidates; and what ended the search, with the rest."""
     found = np.zeros(snapshot.size, np.bool_)
@@ -284,7 +284,7 @@ def _looser(request: CandidateRequest) -> Iterator[tuple[Reason, str, CandidateR
 def _count(
     snapshot: Snapshot,
     request: CandidateRequest,
-    trees: Trees,
+    trees: AnchorTrees,
     simple: np.ndarray,
     others: np.ndarray,
     budget: Budget,

@@ -17,7 +17,7 @@ from placement.extensions.explain.conditions import Condition, Reason, condition
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class SearchStep:
     """What one step of the search left.
 
     :param group: suffix of the group; empty for the unsuffixed group and for the whole request
@@ -79,8 +79,8 @@ class Notes(Account):
     def __init__(self, snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> None:
         self._snapshot, self._budget = snapshot, budget
         self._groups = {group.suffix: group for group in request.groups}
-        self.steps: list[Step] = []
-        self._steps_of: dict[str, list[Step]] = collections.defaultdict(list)
+        self.steps: list[SearchStep] = []
+        self._steps_of: dict[str, list[SearchStep]] = collections.defaultdict(list)
         self.dropped: list[Dropped] = []
         self.of_root: list[Condition] = []
         self.groups: dict[str, GroupNotes] = {}
@@ -98,7 +98,9 @@ class Notes(Account):
         before = int(self.left.sum())
         self._drop("", condition, self.left & passing)
         after = int(self.left.sum())
-        self.steps.append(Step("", "root_required", name, None, (before, after), (before, after)))
+        self.steps.append(
+            SearchStep("", "root_required", name, None, (before, after), (before, after))
+        )
 
     def unmatched(self, group: Group) -> None:
         """Note that no provider can be in the group's aggregates or tree."""
@@ -108,7 +110,7 @@ class Notes(Account):
         self.groups[group.suffix] = GroupNotes(group, [condition])
         trees, providers = int(self.left.sum()), int(self._snapshot.forest.alive.sum())
         self._drop(group.suffix, condition, nobody)
-        self._add(Step(group.suffix, step, name, None, (providers, 0), (trees, 0)))
+        self._add(SearchStep(group.suffix, step, name, None, (providers, 0), (trees, 0)))
 
     def step(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
         """Note a step that each provider of the group has to pass."""
@@ -180,7 +182,7 @@ class Notes(Account):
         asked = conditions[-1].asked if step.name == RESOURCES else None
         providers = (int(before.providers.sum()), int(after.providers.sum()))
         self._add(
-            Step(
+            SearchStep(
                 suffix,
                 step.name.replace(" ", "_"),
                 ",".join(names),
@@ -190,7 +192,7 @@ class Notes(Account):
             )
         )
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: SearchStep) -> None:
         self.steps.append(step)
         self._steps_of[step.group].append(step)
 

@@ -20,7 +20,7 @@ MOST_TYPES = 100
 OTHER = "other"
 
 
-class Cloud:
+class CloudMetrics:
     """Reads the figures beside the requests, and yields them as metrics.
 
     While the database doesn't answer, the last figures count. The snapshot isn't kept.

@@ -11,7 +11,7 @@ from prometheus_client.core import (
     Metric,
 )
 
-from placement.metrics.families import Family, Kind
+from placement.metrics.families import Family, FamilyKind
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Numbers, Slots
 
@@ -48,7 +48,7 @@ class Counted:
         names = [name for name, _ in family.labels] + (["pid"] if pid else [])
         metric = _EMPTY[family.kind](family.name, family.text, labels=names)
         part = rows[:, layout.part(family)]
-        if family.kind is Kind.GAUGE:
+        if family.kind is FamilyKind.GAUGE:
             part = part[living]
         greatest = family.greatest and len(part)
         numbers = part.max(axis=0) if greatest else part.sum(axis=0)
@@ -56,7 +56,7 @@ class Counted:
         for number in self._shown(family, series):
             labels = [*layout.labels(family, number), *pid]
             found = series[number]
-            if family.kind is Kind.HISTOGRAM:
+            if family.kind is FamilyKind.HISTOGRAM:
                 metric.add_metric(labels, _buckets(family, found), sum_value=float(found[-1]))
             else:
                 # a process may end connections that the process it was forked from had opened
@@ -68,16 +68,18 @@ class Counted:
         used: list[int] = np.flatnonzero(series.any(axis=1)).tolist()
         if not family.labels:
             return [0]
-        if family.kind is Kind.GAUGE or (family.kind is Kind.COUNTER and len(family.labels) == 1):
+        if family.kind is FamilyKind.GAUGE or (
+            family.kind is FamilyKind.COUNTER and len(family.labels) == 1
+        ):
             # from 0 on, or the first event of a series is no increase; `other` only if it is used
             return sorted({*range(len(series) - 1), *used})
         return used
 
 
 _EMPTY = {
-    Kind.COUNTER: CounterMetricFamily,
-    Kind.GAUGE: GaugeMetricFamily,
-    Kind.HISTOGRAM: HistogramMetricFamily,
+    FamilyKind.COUNTER: CounterMetricFamily,
+    FamilyKind.GAUGE: GaugeMetricFamily,
+    FamilyKind.HISTOGRAM: HistogramMetricFamily,
 }
 
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from placement.metrics.layout import Layout
+from placement.metrics.layout import SeriesLayout
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
 
@@ -37,13 +37,15 @@ class Counting:
 
     @classmethod
     def shared(
-        cls, layout: Layout, slots: Slots, listener: socket.socket | None = None
+        cls, layout: SeriesLayout, slots: Slots, listener: socket.socket | None = None
     ) -> "Counting":
         """Count together with the processes that have the same slots."""
         return cls(Meter(layout, slots), slots, listener=listener)
 
     @classmethod
-    def under_other_servers(cls, layout: Layout, environ: Mapping[str, str]) -> "Counting | None":
+    def under_other_servers(
+        cls, layout: SeriesLayout, environ: Mapping[str, str]
+    ) -> "Counting | None":
         """Count in the folder that VARIABLE names, or else alone; None if nothing can be counted.
 
         The log says what isn't as an operator may expect.

@@ -23,7 +23,7 @@ DOUBTFUL = 30.0
 PATIENCE = 1.0
 
 
-class Cloud(Protocol):
+class SnapshotState(Protocol):
     """The snapshot, as far as a report tells of it."""
 
     @property
@@ -68,7 +68,7 @@ class Health:
     def __init__(
         self,
         database: Database,
-        cloud: Cloud,
+        cloud: SnapshotState,
         ask: Callable[[Database], str | None] = schema_upgrade.answering_version,
         clock: Callable[[], float] = time.monotonic,
         patience: float = PATIENCE,

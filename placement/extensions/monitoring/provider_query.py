@@ -24,12 +24,12 @@ USUAL = (*OF_CLASS, INFO)
 _LONGEST, _LARGEST = 1_000, 1 << 20
 
 
-class BadQuery(ValueError):
+class UnanswerableQuery(ValueError):
     """The query can't be answered; the text says why."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class ProviderQuery:
     """What a query asks for.
 
     :param classes: names of resource classes; None: all
@@ -42,7 +42,7 @@ class Asked:
     has_trait: Callable[[str], bool] = lambda name: True
 
 
-def asked(query: str) -> Asked:
+def asked(query: str) -> ProviderQuery:
     """Read a query. Raises BadQuery.
 
     `resource_class` and `families` may be given several times, or several names with commas.
@@ -52,7 +52,7 @@ def asked(query: str) -> Asked:
         given.setdefault(name, []).append(value)
     unknown = sorted(given.keys() - {"resource_class", "roots_only", "traits", "families"})
     if unknown:
-        raise BadQuery(
+        raise UnanswerableQuery(
             f"There is no parameter {unknown[0]!r}, only resource_class, roots_only, traits and "
             "families."
         )
@@ -60,7 +60,7 @@ def asked(query: str) -> Asked:
     if "traits" in given:
         families |= {TRAIT}
     classes = _names(given.get("resource_class", []))
-    return Asked(
+    return ProviderQuery(
         frozenset(families),
         frozenset(classes) if "resource_class" in given else None,
         _flag(given.get("roots_only", ["0"])),
@@ -76,13 +76,13 @@ def _families(names: list[str]) -> set[str]:
     wanted = {name.removeprefix(PREFIX) for name in names} or set(USUAL)
     unknown = sorted(wanted - {*FAMILIES})
     if unknown:
-        raise BadQuery(f"There is no family {unknown[0]!r}, only {', '.join(FAMILIES)}.")
+        raise UnanswerableQuery(f"There is no family {unknown[0]!r}, only {', '.join(FAMILIES)}.")
     return wanted
 
 
 def _flag(values: list[str]) -> bool:
     if values not in (["0"], ["1"]):
-        raise BadQuery("roots_only is 0 or 1.")
+        raise UnanswerableQuery("roots_only is 0 or 1.")
     return values == ["1"]
 
 
@@ -91,7 +91,9 @@ def _pattern(values: list[str]) -> Callable[[str], bool]:
     if not values:
         return lambda name: True
     if len(values) > 1 or len(values[0]) > _LONGEST:
-        raise BadQuery(f"traits is one regular expression of at most {_LONGEST} characters.")
+        raise UnanswerableQuery(
+            f"traits is one regular expression of at most {_LONGEST} characters."
+        )
     # this library's expressions have no backtracking
     limits = jsonschema_rs.RegexOptions(size_limit=_LARGEST, dfa_size_limit=_LARGEST)
     try:
@@ -99,7 +101,7 @@ def _pattern(values: list[str]) -> Callable[[str], bool]:
         for pattern in (values[0], f"^(?:{values[0]})$"):
             test = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=limits)
     except ValueError:
-        raise BadQuery(
+        raise UnanswerableQuery(
             f"traits: {values[0]!r} is no regular expression that can be used here: back "
             "references and looking around aren't, nor are large repetitions."
         ) from None

@@ -20,8 +20,8 @@ from placement.extensions.monitoring.provider_query import (
     OF_CLASS,
     PREFIX,
     TRAIT,
-    Asked,
-    BadQuery,
+    ProviderQuery,
+    UnanswerableQuery,
     asked,
 )
 from placement.http.environ import Environ
@@ -68,7 +68,7 @@ class ProviderPage:
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         try:
             wanted = asked(environ.get("QUERY_STRING", ""))
-        except BadQuery as wrong:
+        except UnanswerableQuery as wrong:
             return plain_text.answer(environ, start_response, "400 Bad Request", f"{wrong}\n")
         other = plain_text.unless_read(environ, start_response, FORM)
         if other is not None:
@@ -120,7 +120,7 @@ def _up(number: int) -> bytes:
 def pieces(
     snapshot: Snapshot,
     names: Named,
-    wanted: Asked,
+    wanted: ProviderQuery,
     held: Callable[[Sequence[int]], Held],
 ) -> Iterator[bytes]:
     """Yield the page's families, a part of the lines at a time.
@@ -128,7 +128,7 @@ def pieces(
     :param names: a provider that is missing here, just deleted or created, is left out
     :param held: returns what consumers hold of some providers
     """
-    shown = _Shown(snapshot, names, wanted)
+    shown = _ProviderLines(snapshot, names, wanted)
     for family, text in OF_CLASS.items():
         if family in wanted.families:
             yield from _parts(family, text, shown.of_class(family))
@@ -155,10 +155,10 @@ def escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-class _Shown:
+class _ProviderLines:
     """The lines of the providers that a query asks for."""
 
-    def __init__(self, snapshot: Snapshot, names: Named, wanted: Asked) -> None:
+    def __init__(self, snapshot: Snapshot, names: Named, wanted: ProviderQuery) -> None:
         self._snapshot, self._wanted = snapshot, wanted
         ids = snapshot.register.ids.tolist()
         among = snapshot.forest.is_root if wanted.roots_only else snapshot.forest.alive

@@ -81,7 +81,7 @@ HEADERS: dict[str, Json] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class EndpointPlace:
     """Where an endpoint is, what the operation is named, and what it answers.
 
     :param responses: the schemas of its answers, by status
@@ -96,7 +96,7 @@ class Place:
 
 
 def answers(
-    place: Place, version: Version, forms: Forms, media: Sequence[str], needs_token: bool
+    place: EndpointPlace, version: Version, forms: Forms, media: Sequence[str], needs_token: bool
 ) -> dict[str, Json]:
     """Return the answers by status, each in the form of OpenAPI.
 
@@ -121,7 +121,7 @@ def answers(
 
 
 def _success(
-    place: Place,
+    place: EndpointPlace,
     status: int,
     version: Version,
     shape: Any,
@@ -143,7 +143,7 @@ def _success(
     return answer
 
 
-def _refusal(place: Place, status: int, version: Version, forms: Forms) -> Json:
+def _refusal(place: EndpointPlace, status: int, version: Version, forms: Forms) -> Json:
     """Return the answer of an error; the errors of an unreadable version have no code."""
     is_extension = is_below_prefix(place.path)
     common = (EXTENSION_REFUSALS if is_extension else REFUSALS)[status]

@@ -5,7 +5,7 @@ from typing import Any
 
 from oslo_policy import policy
 
-from placement.extensions.openapi.answers import HEADERS_AT, Place, answers, header_rule
+from placement.extensions.openapi.answers import HEADERS_AT, EndpointPlace, answers, header_rule
 from placement.extensions.openapi.examples import example
 from placement.extensions.openapi.forms import Forms, camel, shared
 from placement.extensions.openapi.history import joined
@@ -109,7 +109,7 @@ def _operation(
             api.bodies[path, method], path, method, version, found["operationId"], forms
         )
     responses = api.responses[path][method]
-    place = Place(path, method, found["operationId"], responses, api.lines.get(path))
+    place = EndpointPlace(path, method, found["operationId"], responses, api.lines.get(path))
     found["responses"] = answers(place, version, forms, endpoint.forms, needs_token)
     return found
 

@@ -18,7 +18,7 @@ from placement.errors import (
 )
 from placement.extensions.provider_tree_changes import schema as schemas
 from placement.extensions.provider_tree_changes.operation import change_tree
-from placement.extensions.provider_tree_changes.rules import TreeChange, Wanted
+from placement.extensions.provider_tree_changes.rules import TreeChange, WantedProvider
 from placement.handlers.consumer_requests import requests_from, tries
 from placement.handlers.inventories import CAPACITY_REFUSED, CLASS_UNKNOWN, stock_from
 from placement.handlers.resource_providers import CHANGE_REFUSED, CREATION_REFUSED
@@ -72,9 +72,9 @@ def _by_provider(given: Mapping[str, Any], read: Callable[[Any], T]) -> dict[str
     return found
 
 
-def _wanted(given: Mapping[str, Any]) -> Wanted:
+def _wanted(given: Mapping[str, Any]) -> WantedProvider:
     parent = given.get("parent_provider_uuid", UNCHANGED)
-    return Wanted(
+    return WantedProvider(
         generation=given["generation"],
         name=given.get("name"),
         parent=uuids.normalised(parent) if isinstance(parent, str) else parent,

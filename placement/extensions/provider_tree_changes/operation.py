@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from placement.domain.names import is_custom, is_valid_custom
-from placement.domain.provider import Node
+from placement.domain.provider import TreePosition
 from placement.domain.provider_names import refuse_taken
 from placement.domain.uuids import new as random_name
 from placement.errors import InvalidCustomName, LostRace, ResourceClassNotFound
@@ -20,7 +20,7 @@ from placement.storage import traits as stored_traits
 from placement.storage.database import galera_locks
 from placement.storage.database.engine import TRIES, Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 from placement.storage.locking import Hold
 from placement.storage.providers import NewProvider
 from placement.storage.traits import Trait
@@ -81,16 +81,16 @@ def change_tree(
         remove(connection, gone)
 
         used = {entry.provider_id for entry in entries}
-        _mark(kinds, (ids[uuid] for uuid in stocks), Kind.INVENTORY)
-        _mark(kinds, used, Kind.USAGE)
+        _mark(kinds, (ids[uuid] for uuid in stocks), ChangeKind.INVENTORY)
+        _mark(kinds, used, ChangeKind.USAGE)
         written = kinds.keys() - gone.values()
         providers.bump(connection, written)
         # what follows changes no generation
-        _mark(kinds, locked.provider_ids(), Kind.USAGE)
-        _mark(kinds, plan.shifted(), Kind.ROW)
-        _mark(kinds, (ids[uuid] for uuid in (*plan.renamed, *change.new)), Kind.ROW)
-        _mark(kinds, [NO_PROVIDER] if names_change else [], Kind.NAMES)
-        kinds.update(dict.fromkeys(gone.values(), Kind.DELETED))
+        _mark(kinds, locked.provider_ids(), ChangeKind.USAGE)
+        _mark(kinds, plan.shifted(), ChangeKind.ROW)
+        _mark(kinds, (ids[uuid] for uuid in (*plan.renamed, *change.new)), ChangeKind.ROW)
+        _mark(kinds, [NO_PROVIDER] if names_change else [], ChangeKind.NAMES)
+        kinds.update(dict.fromkeys(gone.values(), ChangeKind.DELETED))
         change_feed.record_each(connection, kinds, {ids[uuid]: uuid for uuid in gone})
         return {
             uuid: (nodes[uuid].generation if uuid in nodes else 0) + (provider_id in written)
@@ -103,7 +103,7 @@ def change_tree(
 
 def _locked(
     connection: Connection, change: TreeChange, locked: LockedConsumers
-) -> tuple[TreePlan, dict[str, Node]]:
+) -> tuple[TreePlan, dict[str, TreePosition]]:
     """Lock all stored providers that the change needs; return the plan, and them by uuid.
 
     Raises LostRace if the trees changed before they were locked and the change now needs further
@@ -228,7 +228,7 @@ def _row(plan: TreePlan, uuid: str, ids: Mapping[str, int]) -> NewProvider:
 
 def _describe(
     connection: Connection, change: TreeChange, known: Mapping[str, Trait], ids: Mapping[str, int]
-) -> dict[int, Kind]:
+) -> dict[int, ChangeKind]:
     """Write traits and aggregates; return what changes, by provider id.
 
     :param known: the wanted traits, by name
@@ -249,12 +249,12 @@ def _describe(
         if wanted.aggregates is not None
     }
     aggregates.join(connection, joined)
-    kinds: dict[int, Kind] = collections.defaultdict(lambda: Kind(0))
-    _mark(kinds, changed, Kind.TRAITS)
-    _mark(kinds, joined, Kind.AGGREGATES)
+    kinds: dict[int, ChangeKind] = collections.defaultdict(lambda: ChangeKind(0))
+    _mark(kinds, changed, ChangeKind.TRAITS)
+    _mark(kinds, joined, ChangeKind.AGGREGATES)
     return kinds
 
 
-def _mark(kinds: dict[int, Kind], provider_ids: Iterable[int], kind: Kind) -> None:
+def _mark(kinds: dict[int, ChangeKind], provider_ids: Iterable[int], kind: ChangeKind) -> None:
     for provider_id in provider_ids:
         kinds[provider_id] |= kind

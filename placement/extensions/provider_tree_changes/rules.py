@@ -25,7 +25,7 @@ MOST_LEVELS = 1_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedProvider:
     """How a provider is to be; what is None, or UNCHANGED, stays as it is.
 
     :param generation: the generation that the caller expects; None: the provider is new
@@ -53,13 +53,13 @@ class TreeChange:
     """
 
     root: str
-    providers: Mapping[str, Wanted]
+    providers: Mapping[str, WantedProvider]
     remove: Mapping[str, int]
     requests: Sequence[ConsumerRequest]
     create_names: bool
 
     @functools.cached_property
-    def new(self) -> dict[str, Wanted]:
+    def new(self) -> dict[str, WantedProvider]:
         """The providers to create, by uuid."""
         return {
             uuid: wanted for uuid, wanted in self.providers.items() if wanted.generation is None

@@ -14,10 +14,10 @@ from placement.http.content_headers import NDJSON
 from placement.http.spool import Spool, kept
 from placement.storage.database.engine import Connection
 from placement.storage.feed import change_feed, feed_position
-from placement.storage.feed.change_feed import NO_PROVIDER, Cursor, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
 
 #: changes after which an answer is read again, because they may move a provider into another tree
-_ANYWHERE = Kind.ROW | Kind.DELETED
+_ANYWHERE = ChangeKind.ROW | ChangeKind.DELETED
 #: so many changes after a client's position aren't looked at: reading trees costs no more
 _MOST_NEWS = 1000
 

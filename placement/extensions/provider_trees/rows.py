@@ -14,7 +14,7 @@ from placement.domain.provider_filter import ProviderFilter
 from placement.storage import inventories as inventory_rows
 from placement.storage.database.engine import Connection
 from placement.storage.driver.list_parameters import among
-from placement.storage.provider_search import Shape, conditions, prepared
+from placement.storage.provider_search import SearchShape, conditions, prepared
 from placement.storage.tables import (
     allocations,
     consumers,
@@ -41,7 +41,7 @@ class Root(NamedTuple):
     size: int
 
 
-class Place(NamedTuple):
+class TreePlace(NamedTuple):
     """A provider with its place in its tree, by database ids."""
 
     id: int
@@ -98,7 +98,7 @@ def refuse_unknown(connection: Connection, wanted: ProviderFilter) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _statement(shape: Shape, is_continued: bool, is_limited: bool) -> sa.Select[Any]:
+def _statement(shape: SearchShape, is_continued: bool, is_limited: bool) -> sa.Select[Any]:
     """Make the query of a shape; its values are parameters."""
     question = _ROOTS
     chosen = conditions(shape)
@@ -201,9 +201,9 @@ _ALLOCATIONS = (
 )
 
 
-def places(connection: Connection, root_ids: Sequence[int]) -> list[Place]:
+def places(connection: Connection, root_ids: Sequence[int]) -> list[TreePlace]:
     """Return all providers of the trees, ordered by id."""
-    return [Place(*row) for row in connection.execute(_PLACES, {"roots": list(root_ids)})]
+    return [TreePlace(*row) for row in connection.execute(_PLACES, {"roots": list(root_ids)})]
 
 
 def stocks(connection: Connection, root_ids: Sequence[int]) -> Rows:

@@ -15,7 +15,7 @@ from placement.extensions.provider_trees.query import CONSUMERS, OF_PROVIDERS, T
 from placement.http.json_text import packed
 from placement.storage import holdings
 from placement.storage.database.engine import Connection
-from placement.storage.holdings import Held
+from placement.storage.holdings import HeldRow
 
 #: how many trees a page has at most, and how many providers if it has several trees
 TREES_OF_PAGE, PROVIDERS_OF_PAGE = 1000, 2000
@@ -107,7 +107,7 @@ class Pages:
         return self._roots[first:end]
 
 
-def _begins_in_page(order: dict[int, int], first: int, held: list[Held]) -> bool:
+def _begins_in_page(order: dict[int, int], first: int, held: list[HeldRow]) -> bool:
     """Return whether a consumer of a page's trees holds nothing in the wanted trees before it.
 
     :param order: the number of each wanted tree, by database id of its root

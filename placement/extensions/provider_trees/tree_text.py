@@ -12,10 +12,10 @@ from typing import Any
 from placement.domain.consumer import UNKNOWN_TYPE
 from placement.domain.tree import subtree
 from placement.extensions.provider_trees import rows as provider_trees
-from placement.extensions.provider_trees.rows import Place
+from placement.extensions.provider_trees.rows import TreePlace
 from placement.http.json_text import packed
 from placement.storage.database.engine import Connection
-from placement.storage.holdings import Held
+from placement.storage.holdings import HeldRow
 
 _HEAD = b'{"uuid":%b,"name":%b,"generation":%d,"parent_provider_uuid":%b,"root_provider_uuid":%b'
 Rows = Iterable[Sequence[Any]]
@@ -28,7 +28,7 @@ def trees(
 
     :param fields: what to show of each provider: keys of FIELDS
     """
-    families: dict[int, list[Place]] = {}
+    families: dict[int, list[TreePlace]] = {}
     for place in provider_trees.places(connection, root_ids):
         families.setdefault(place.root_id, []).append(place)
     shown = [_texts(connection, root_ids, name) for name in fields]
@@ -52,7 +52,7 @@ def trees(
         yield family[0].uuid, b'{"root":%b,"providers":[%b]}' % (root, b",".join(providers))
 
 
-def _parents_first(root_id: int, family: list[Place]) -> list[Place]:
+def _parents_first(root_id: int, family: list[TreePlace]) -> list[TreePlace]:
     if len(family) == 1:
         return family
     by_id = {place.id: place for place in family}
@@ -130,7 +130,7 @@ FIELDS: dict[str, tuple[Callable[..., Rows], Callable[[Rows], Any]]] = {
 
 
 def consumers(
-    found: Iterable[Held], is_wanted: Callable[[list[Held]], bool] = lambda held: True
+    found: Iterable[HeldRow], is_wanted: Callable[[list[HeldRow]], bool] = lambda held: True
 ) -> Iterator[bytes]:
     """Yield `"<consumer>": {…}` for each consumer that is wanted.
 
@@ -143,7 +143,7 @@ def consumers(
             yield _consumer(held)
 
 
-def _consumer(held: list[Held]) -> bytes:
+def _consumer(held: list[HeldRow]) -> bytes:
     shown: dict[str, Any] = {}
     for holding in held:
         entry = shown.get(holding.provider_uuid)

@@ -6,7 +6,7 @@ import flask
 
 from placement.errors import BadQueryValue
 from placement.extensions.suspects import schema as schemas
-from placement.extensions.suspects.rules import KINDS, Mark
+from placement.extensions.suspects.rules import KINDS, SuspectMark
 from placement.http.call import NOW, Call
 
 
@@ -28,9 +28,9 @@ def list_all(call: Call) -> flask.Response:
     return call.reply(body, modified=NOW)
 
 
-def _parsed(text: str, kind: str | None) -> Mark:
+def _parsed(text: str, kind: str | None) -> SuspectMark:
     try:
-        mark = Mark.parsed(text)
+        mark = SuspectMark.parsed(text)
         if kind is not None and KINDS[mark.rank] != kind:
             raise ValueError(f"this marker is of a list with {KINDS[mark.rank]}")
     except ValueError as unknown:

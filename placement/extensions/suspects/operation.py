@@ -13,14 +13,14 @@ from oslo_config import cfg
 
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.extensions.suspects.rows import Spread
-from placement.extensions.suspects.rules import KINDS, Mark
-from placement.extensions.suspects.suspicions import Look, Suspect
+from placement.extensions.suspects.rules import KINDS, SuspectMark
+from placement.extensions.suspects.suspicions import Suspect, SuspectLook
 from placement.storage.database.engine import Connection, Database
 from placement.storage.tables import utcnow
 
 
 @dataclasses.dataclass(frozen=True)
-class Page:
+class SuspectPage:
     """Some suspects.
 
     :param counts: how many there are of each kind that was asked for
@@ -29,7 +29,7 @@ class Page:
 
     suspects: Sequence[Suspect]
     counts: Mapping[str, int]
-    marker: Mark | None
+    marker: SuspectMark | None
 
 
 class Suspects:
@@ -63,7 +63,9 @@ class Suspects:
         options = conf.berth
         return cls(database, current, options.suspects_grace, options.suspects_untouched_days)
 
-    def suspected(self, kinds: Collection[str], after: Mark | None, limit: int) -> Page:
+    def suspected(
+        self, kinds: Collection[str], after: SuspectMark | None, limit: int
+    ) -> SuspectPage:
         """Return the first `limit` suspects of some kinds after a mark, and all their numbers."""
         snapshot = self._current()
         return self._database.read(
@@ -79,16 +81,18 @@ class Suspects:
         snapshot: Snapshot,
         connection: Connection,
         kinds: Collection[str],
-        after: Mark | None,
+        after: SuspectMark | None,
         limit: int,
-    ) -> Page:
+    ) -> SuspectPage:
         now = self._now()
         seen: dict[int, datetime.datetime] = {}
         before = now - self._untouched if self._untouched else None
-        look = Look(snapshot, connection, now, lambda one: self._is_settled(one, now, seen), before)
+        look = SuspectLook(
+            snapshot, connection, now, lambda one: self._is_settled(one, now, seen), before
+        )
         counts: dict[str, int] = {}
         suspects: list[Suspect] = []
-        last: Mark | None = None
+        last: SuspectMark | None = None
         left = limit
         is_more = False
         for kind in KINDS:
@@ -105,7 +109,7 @@ class Suspects:
             last = next(reversed(found.notes), last)
         if "two_roots" in counts:
             self._seen = seen
-        return Page(suspects, counts, last if is_more else None)
+        return SuspectPage(suspects, counts, last if is_more else None)
 
     def _is_settled(
         self, one: Spread, now: datetime.datetime, seen: dict[int, datetime.datetime]

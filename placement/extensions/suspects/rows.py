@@ -31,7 +31,7 @@ _FEW = 10_000
 _BATCH = 4096
 
 
-class Named(NamedTuple):
+class NamedProviderRow(NamedTuple):
     """A provider: database ids of it and of its root, uuid, name, and when it was created."""
 
     id: int
@@ -53,7 +53,7 @@ class Spread(NamedTuple):
     migrates: bool
 
 
-class Part(NamedTuple):
+class ConsumerShare(NamedTuple):
     """What a consumer holds of a tree, of one class, and when the first of it was written."""
 
     consumer_id: int
@@ -192,20 +192,20 @@ _TREE_TIMES = (
 )
 
 
-def roots(connection: Connection) -> Iterator[Named]:
+def roots(connection: Connection) -> Iterator[NamedProviderRow]:
     """Yield all roots."""
-    return (Named(*row) for row in _stream(connection, _ROOTS))
+    return (NamedProviderRow(*row) for row in _stream(connection, _ROOTS))
 
 
-def devices(connection: Connection) -> Iterator[Named]:
+def devices(connection: Connection) -> Iterator[NamedProviderRow]:
     """Yield the providers whose names may end with the address of a PCI device."""
-    return (Named(*row) for row in _stream(connection, _DEVICES))
+    return (NamedProviderRow(*row) for row in _stream(connection, _DEVICES))
 
 
-def named(connection: Connection, ids: Collection[int]) -> dict[int, Named]:
+def named(connection: Connection, ids: Collection[int]) -> dict[int, NamedProviderRow]:
     """Return providers by their ids; those that are gone are missing."""
     rows = connection.execute(_OF_IDS, {"ids": list(ids)}) if ids else ()
-    return {row[0]: Named(*row) for row in rows}
+    return {row[0]: NamedProviderRow(*row) for row in rows}
 
 
 def untouched(connection: Connection, before: datetime.datetime) -> Iterator[tuple[int, Any]]:
@@ -248,15 +248,15 @@ def untyped_count(connection: Connection) -> int:
     return int(connection.execute(_UNTYPED_COUNT).scalar() or 0)
 
 
-def parts(connection: Connection, consumer_ids: Collection[int]) -> dict[int, list[Part]]:
+def parts(connection: Connection, consumer_ids: Collection[int]) -> dict[int, list[ConsumerShare]]:
     """Return what consumers hold of each tree by their ids, what is oldest first.
 
     One that holds nothing has one part, whose values are None from the tree on.
     """
-    found: dict[int, list[Part]] = {}
+    found: dict[int, list[ConsumerShare]] = {}
     rows = connection.execute(_PARTS, {"ids": list(consumer_ids)}) if consumer_ids else ()
     for row in rows:
-        found.setdefault(row[0], []).append(Part._make([*row[:-1], _time(row[-1])]))
+        found.setdefault(row[0], []).append(ConsumerShare._make([*row[:-1], _time(row[-1])]))
     return found
 
 

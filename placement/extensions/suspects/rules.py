@@ -63,7 +63,7 @@ def short_name(name: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True, order=True)
-class Mark:
+class SuspectMark:
     """Where a list of suspects goes on: after this one, whether it still is one or not.
 
     :param rank: of its kind in KINDS
@@ -79,7 +79,7 @@ class Mark:
         return f"{KINDS[self.rank]}.{self.id}.{self.class_id}"
 
     @classmethod
-    def parsed(cls, text: str) -> "Mark":
+    def parsed(cls, text: str) -> "SuspectMark":
         """Return the mark that `str` has written. Raises ValueError for any other text."""
         found = _MARK.fullmatch(text)
         if found is None or found[1] not in KINDS or max(map(int, found.groups()[1:])) > _LAST_ID:

@@ -11,8 +11,8 @@ import numpy as np
 
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.extensions.suspects import rows, rules, snapshot_suspects
-from placement.extensions.suspects.rows import Named, Part, Spread, Time
-from placement.extensions.suspects.rules import KINDS, Mark, pci_address, short_name
+from placement.extensions.suspects.rows import ConsumerShare, NamedProviderRow, Spread, Time
+from placement.extensions.suspects.rules import KINDS, SuspectMark, pci_address, short_name
 from placement.extensions.suspects.snapshot_suspects import Places
 from placement.storage.database.engine import Connection
 
@@ -34,23 +34,23 @@ class Suspect:
     first_seen: datetime.datetime
 
 
-class Found:
+class FoundSuspects:
     """How many suspects there are of a kind, and the first of them after a mark.
 
     :param notes: by mark, what was seen of each
     """
 
-    def __init__(self, kind: str, after: Mark | None, limit: int) -> None:
+    def __init__(self, kind: str, after: SuspectMark | None, limit: int) -> None:
         self.rank = KINDS.index(kind)
-        self.after = max(after or Mark(0, 0), Mark(self.rank, 0))
+        self.after = max(after or SuspectMark(0, 0), SuspectMark(self.rank, 0))
         self.limit = limit
         self.count = 0
-        self.notes: dict[Mark, Any] = {}
+        self.notes: dict[SuspectMark, Any] = {}
 
     def add(self, key: int, note: Any = None, class_id: int = 0) -> None:
         """Take in one, with ids that are greater than those of the one before."""
         self.count += 1
-        mark = Mark(self.rank, key, class_id)
+        mark = SuspectMark(self.rank, key, class_id)
         if len(self.notes) < self.limit and mark > self.after:
             self.notes[mark] = note
 
@@ -64,10 +64,10 @@ class Found:
             later[:] = False
         slots, ids, classes = slots[later], ids[later], classes[later]
         for at in np.lexsort((classes, ids))[: self.limit].tolist():
-            self.notes[Mark(self.rank, int(ids[at]), int(classes[at]))] = int(slots[at])
+            self.notes[SuspectMark(self.rank, int(ids[at]), int(classes[at]))] = int(slots[at])
 
 
-class Look:
+class SuspectLook:
     """A look at the cloud.
 
     :param now: the time, in UTC
@@ -89,23 +89,25 @@ class Look:
         self._is_settled = is_settled
         self._untouched_before = untouched_before
 
-    def find(self, kind: str, after: Mark | None, limit: int) -> Found:
+    def find(self, kind: str, after: SuspectMark | None, limit: int) -> FoundSuspects:
         """Count the suspects of a kind, and note the first `limit` of them after the mark."""
-        found = Found(kind, after, limit)
+        found = FoundSuspects(kind, after, limit)
         getattr(self, f"_find_{kind}")(found)
         return found
 
-    def describe(self, found: Found) -> Iterator[tuple[Mark, Suspect]]:
+    def describe(self, found: FoundSuspects) -> Iterator[tuple[SuspectMark, Suspect]]:
         """Yield what was noted, in its order; what is gone meanwhile is left out."""
         if found.notes:
             yield from getattr(self, f"_describe_{KINDS[found.rank]}")(found.notes)
 
-    def _find_two_roots(self, found: Found) -> None:
+    def _find_two_roots(self, found: FoundSuspects) -> None:
         for one in rows.spread(self._connection):
             if self._is_settled(one):
                 found.add(one.consumer_id, one.since)
 
-    def _describe_two_roots(self, notes: Mapping[Mark, Any]) -> Iterator[tuple[Mark, Suspect]]:
+    def _describe_two_roots(
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, Suspect]]:
         parts = self._parts(notes)
         for mark, since in notes.items():
             theirs = [
@@ -123,15 +125,15 @@ class Look:
             )
             yield mark, self._suspect(mark, homes[0], detail, since, theirs[0].consumer)
 
-    def _find_consumer_type_unknown(self, found: Found) -> None:
+    def _find_consumer_type_unknown(self, found: FoundSuspects) -> None:
         found.count = rows.untyped_count(self._connection)
         if found.after.rank == found.rank and found.limit:
             for key, since in rows.untyped(self._connection, found.after.id, found.limit):
-                found.notes[Mark(found.rank, key)] = since
+                found.notes[SuspectMark(found.rank, key)] = since
 
     def _describe_consumer_type_unknown(
-        self, notes: Mapping[Mark, Any]
-    ) -> Iterator[tuple[Mark, Suspect]]:
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, Suspect]]:
         parts = self._parts(notes)
         for mark, since in notes.items():
             theirs = parts.get(mark.id, [])
@@ -148,10 +150,12 @@ class Look:
             home = (first.root_uuid, first.root_name) if holds else None
             yield mark, self._suspect(mark, home, detail, since, first.consumer)
 
-    def _find_over_capacity(self, found: Found) -> None:
+    def _find_over_capacity(self, found: FoundSuspects) -> None:
         found.add_slots(self._snapshot, snapshot_suspects.over_capacity(self._snapshot))
 
-    def _describe_over_capacity(self, notes: Mapping[Mark, Any]) -> Iterator[tuple[Mark, Suspect]]:
+    def _describe_over_capacity(
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, Suspect]]:
         names, ids = self._named(notes), sorted({mark.id for mark in notes})
         stocks = rows.stock_times(self._connection, ids)
         usages = rows.usage_times(self._connection, ids)
@@ -183,11 +187,13 @@ class Look:
             f"ratio {stock.ratio})"
         )
 
-    def _find_empty_root(self, found: Found) -> None:
+    def _find_empty_root(self, found: FoundSuspects) -> None:
         roots = snapshot_suspects.empty_roots(self._snapshot)
         found.add_slots(self._snapshot, (roots, np.zeros(len(roots), np.int64)))
 
-    def _describe_empty_root(self, notes: Mapping[Mark, Any]) -> Iterator[tuple[Mark, Suspect]]:
+    def _describe_empty_root(
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, Suspect]]:
         times = rows.tree_times(self._connection, [mark.id for mark in notes])
         for mark, place in self._places(notes):
             detail = (
@@ -197,12 +203,14 @@ class Look:
             )
             yield mark, self._of_provider(mark, place, detail, times.get(mark.id))
 
-    def _find_untouched(self, found: Found) -> None:
+    def _find_untouched(self, found: FoundSuspects) -> None:
         if self._untouched_before is not None:
             for key, since in rows.untouched(self._connection, self._untouched_before):
                 found.add(key, since)
 
-    def _describe_untouched(self, notes: Mapping[Mark, Any]) -> Iterator[tuple[Mark, Suspect]]:
+    def _describe_untouched(
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, Suspect]]:
         for mark, place in self._places(notes):
             detail = (
                 f"Nothing in the tree of {place.name} changed for a long time: its agent may be "
@@ -211,8 +219,8 @@ class Look:
             )
             yield mark, self._of_provider(mark, place, detail, notes[mark])
 
-    def _find_duplicate_device(self, found: Found) -> None:
-        first: dict[tuple[int, str], Named] = {}
+    def _find_duplicate_device(self, found: FoundSuspects) -> None:
+        first: dict[tuple[int, str], NamedProviderRow] = {}
         for row in rows.devices(self._connection):
             address = pci_address(row.name)
             if address is not None:
@@ -221,8 +229,8 @@ class Look:
                     found.add(row.id, (other.name, other.uuid, address))
 
     def _describe_duplicate_device(
-        self, notes: Mapping[Mark, Any]
-    ) -> Iterator[tuple[Mark, Suspect]]:
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, Suspect]]:
         for mark, place in self._places(notes):
             name, uuid, address = notes[mark]
             detail = (
@@ -233,10 +241,12 @@ class Look:
             )
             yield mark, self._of_provider(mark, place, detail, place.created)
 
-    def _find_burned_device(self, found: Found) -> None:
+    def _find_burned_device(self, found: FoundSuspects) -> None:
         found.add_slots(self._snapshot, snapshot_suspects.burned_devices(self._snapshot))
 
-    def _describe_burned_device(self, notes: Mapping[Mark, Any]) -> Iterator[tuple[Mark, Suspect]]:
+    def _describe_burned_device(
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, Suspect]]:
         times = rows.stock_times(self._connection, sorted({mark.id for mark in notes}))
         for mark, place in self._places(notes):
             class_name = self._class(mark.class_id)
@@ -248,7 +258,7 @@ class Look:
             since = times.get((mark.id, mark.class_id))
             yield mark, self._of_provider(mark, place, detail, since, class_name)
 
-    def _find_alike_names(self, found: Found) -> None:
+    def _find_alike_names(self, found: FoundSuspects) -> None:
         first: dict[str, tuple[str, str]] = {}
         for row in rows.roots(self._connection):
             mine = (row.name, row.uuid)
@@ -256,7 +266,9 @@ class Look:
             if other is not mine:
                 found.add(row.id, other)
 
-    def _describe_alike_names(self, notes: Mapping[Mark, Any]) -> Iterator[tuple[Mark, Suspect]]:
+    def _describe_alike_names(
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, Suspect]]:
         for mark, place in self._places(notes):
             name, uuid = notes[mark]
             detail = (
@@ -268,13 +280,15 @@ class Look:
             )
             yield mark, self._of_provider(mark, place, detail, place.created)
 
-    def _parts(self, notes: Mapping[Mark, Any]) -> Mapping[int, Sequence[Part]]:
+    def _parts(self, notes: Mapping[SuspectMark, Any]) -> Mapping[int, Sequence[ConsumerShare]]:
         return rows.parts(self._connection, [mark.id for mark in notes])
 
-    def _named(self, notes: Iterable[Mark]) -> Mapping[int, Named]:
+    def _named(self, notes: Iterable[SuspectMark]) -> Mapping[int, NamedProviderRow]:
         return rows.named(self._connection, sorted({mark.id for mark in notes}))
 
-    def _places(self, notes: Mapping[Mark, Any]) -> Iterator[tuple[Mark, Named]]:
+    def _places(
+        self, notes: Mapping[SuspectMark, Any]
+    ) -> Iterator[tuple[SuspectMark, NamedProviderRow]]:
         names = self._named(notes)
         return ((mark, names[mark.id]) for mark in notes if mark.id in names)
 
@@ -282,13 +296,18 @@ class Look:
         return self._snapshot.names.classes.get(class_id, str(class_id))
 
     def _of_provider(
-        self, mark: Mark, place: Named, detail: str, since: Time, class_name: str | None = None
+        self,
+        mark: SuspectMark,
+        place: NamedProviderRow,
+        detail: str,
+        since: Time,
+        class_name: str | None = None,
     ) -> Suspect:
         return self._suspect(mark, (place.uuid, place.name), detail, since, None, class_name)
 
     def _suspect(
         self,
-        mark: Mark,
+        mark: SuspectMark,
         provider: tuple[str, str] | None,
         detail: str,
         since: Time,
@@ -305,7 +324,7 @@ class Look:
 _TOLD = 4
 
 
-def _held(parts: Sequence[Part]) -> str:
+def _held(parts: Sequence[ConsumerShare]) -> str:
     """Return `2 VCPU, 512 MEMORY_MB of host1 (uuid) and 2 VCPU of host2 (uuid)`."""
     said = []
     for (name, uuid), theirs in itertools.groupby(
@@ -318,7 +337,7 @@ def _held(parts: Sequence[Part]) -> str:
     return " and ".join(said)
 
 
-def _by_root(parts: Sequence[Part]) -> Callable[[Part], int]:
+def _by_root(parts: Sequence[ConsumerShare]) -> Callable[[ConsumerShare], int]:
     order = list(dict.fromkeys(part.root_uuid for part in parts))
     return lambda part: order.index(part.root_uuid)
 

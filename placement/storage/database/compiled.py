@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage.driver.drivers import Driver
+from placement.storage.driver.drivers import StatementDriver
 
 Rows = list[tuple[Any, ...]]
 Values = Mapping[str, Any]
@@ -34,9 +34,9 @@ class Compiled:
     def __init__(self, statement: sa.Executable) -> None:
         self.statement = statement
         self._is_insert = isinstance(statement, sa.Insert)
-        self._forms: dict[Any, Form] = {}
+        self._forms: dict[Any, DriverText] = {}
 
-    def form(self, driver: Driver, given: Values) -> "Form":
+    def form(self, driver: StatementDriver, given: Values) -> "DriverText":
         """Return the statement as text for a driver.
 
         :param given: the values; for an INSERT their names decide
@@ -45,14 +45,16 @@ class Compiled:
         form = self._forms.get(key)
         if form is None:
             columns = list(given) if self._is_insert else None
-            form = self._forms[key] = Form(self.statement, driver, columns)
+            form = self._forms[key] = DriverText(self.statement, driver, columns)
         return form
 
 
-class Form:
+class DriverText:
     """A statement as text for one driver."""
 
-    def __init__(self, statement: sa.Executable, driver: Driver, columns: list[str] | None) -> None:
+    def __init__(
+        self, statement: sa.Executable, driver: StatementDriver, columns: list[str] | None
+    ) -> None:
         if isinstance(statement, sa.Insert):
             # nobody asks for the new ids
             statement = statement.inline()
@@ -146,7 +148,7 @@ class Form:
         return [(place, reader) for place, reader in enumerate(readers) if reader is not None]
 
 
-def _writers(compiled: Any, driver: Driver) -> dict[str, Callable[[Any], Any]]:
+def _writers(compiled: Any, driver: StatementDriver) -> dict[str, Callable[[Any], Any]]:
     """Return what converts Python's values to the driver's, by name, where the driver doesn't."""
     writers = {}
     for bind, name in compiled.bind_names.items():

@@ -6,15 +6,15 @@ from typing import Any, NoReturn, overload
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from placement.storage.database.compiled import Compiled, Form, Rows
+from placement.storage.database.compiled import Compiled, DriverText, Rows
 from placement.storage.database.statement_count import StatementCount
-from placement.storage.driver.drivers import Call, Driver, Run
+from placement.storage.driver.drivers import Call, Run, StatementDriver
 
 #: a statement, and its values by name
 Question = tuple[Compiled, Any]
 
 
-class Answer:
+class StatementResult:
     """The rows that a statement found, and how many it found or changed."""
 
     __slots__ = ("_rows", "rowcount")
@@ -58,7 +58,7 @@ class Connection:
     """
 
     def __init__(
-        self, plain: sa.Connection, statements: StatementCount, driver: Driver | None
+        self, plain: sa.Connection, statements: StatementCount, driver: StatementDriver | None
     ) -> None:
         self._plain = plain
         self._statements = statements
@@ -88,7 +88,7 @@ class Connection:
         return self._plain.info
 
     @overload
-    def execute(self, statement: Compiled, values: Any = None) -> Answer: ...
+    def execute(self, statement: Compiled, values: Any = None) -> StatementResult: ...
     @overload
     def execute(self, statement: sa.Executable, values: Any = None) -> Any: ...
 
@@ -102,19 +102,19 @@ class Connection:
         if self._driver is None:
             found = self.plain.execute(statement.statement, values)
             rows = [tuple(row) for row in found] if found.returns_rows else []
-            return Answer(rows, found.rowcount)
+            return StatementResult(rows, found.rowcount)
         form, call = self._call(self._driver, statement, values)
         found = self._send([call])[-1]
-        return Answer(form.rows(found), found.rowcount)
+        return StatementResult(form.rows(found), found.rowcount)
 
-    def execute_all(self, *questions: Question) -> list[Answer]:
+    def execute_all(self, *questions: Question) -> list[StatementResult]:
         """Run statements, each with its values, in one message if that can be."""
         if not questions or self._driver is None or not self._batches:
             return [self.execute(*question) for question in questions]
         given = [self._call(self._driver, *question) for question in questions]
         found = self._send([call for _, call in given])[-len(given) :]
         return [
-            Answer(form.rows(one), one.rowcount)
+            StatementResult(form.rows(one), one.rowcount)
             for (form, _), one in zip(given, found, strict=True)
         ]
 
@@ -156,7 +156,7 @@ class Connection:
             self._send([])
 
     @staticmethod
-    def _call(driver: Driver, statement: Compiled, values: Any) -> tuple[Form, Call]:
+    def _call(driver: StatementDriver, statement: Compiled, values: Any) -> tuple[DriverText, Call]:
         if not isinstance(values, list):
             form = statement.form(driver, values or {})
             return form, (form.text, form.placed(values or {}), False)

@@ -49,7 +49,7 @@ from placement.storage.driver.dialects import (
     is_unreachable,
     words_of,
 )
-from placement.storage.driver.drivers import Driver, driver_of
+from placement.storage.driver.drivers import StatementDriver, driver_of
 from placement.storage.driver.mysql_sessions import LONGEST_STATEMENT
 from placement.storage.driver.outages import refusal_of
 from placement.storage.driver.sqlite_queue import Turn, turns
@@ -190,7 +190,7 @@ class Database:
                 LOG.debug("Asks again after %s", type(error).__name__)
         return self._read(lambda connection: connection.execute(select, values).all(), begun)
 
-    def _rows(self, driver: Driver, select: Compiled, values: Mapping[str, Any]) -> Rows:
+    def _rows(self, driver: StatementDriver, select: Compiled, values: Mapping[str, Any]) -> Rows:
         connection = self.engine.raw_connection()
         try:
             form = select.form(driver, values)

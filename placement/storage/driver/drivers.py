@@ -18,7 +18,7 @@ Call = tuple[str, Any, bool]
 Run = Callable[[Any, Sequence[Call]], list[Any]]
 
 
-class Driver:
+class StatementDriver:
     """The driver of an engine.
 
     :param dialect: the engine's; `dialect` of this object compiles for the driver's own texts, in
@@ -50,7 +50,7 @@ class Driver:
         return None
 
 
-class PsycopgDriver(Driver):
+class PsycopgDriver(StatementDriver):
     """PostgreSQL's: several statements go in one message, and are prepared where that holds."""
 
     def __init__(self, dialect: sa.Dialect) -> None:
@@ -104,10 +104,10 @@ def _arrays(pooled: Any, calls: Sequence[Call]) -> list[Any]:
     return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
 
 
-_SQLITE: list[Driver] = []
+_SQLITE: list[StatementDriver] = []
 
 
-def driver_of(engine: sa.Engine) -> Driver:
+def driver_of(engine: sa.Engine) -> StatementDriver:
     """Return the engine's driver.
 
     All engines of SQLite share one: statements are compiled once in a process that opens many
@@ -115,7 +115,7 @@ def driver_of(engine: sa.Engine) -> Driver:
     """
     dialect = engine.dialect
     if dialect.name != "sqlite":
-        return PsycopgDriver(dialect) if dialect.driver == "psycopg" else Driver(dialect)
+        return PsycopgDriver(dialect) if dialect.driver == "psycopg" else StatementDriver(dialect)
     if not _SQLITE:
-        _SQLITE.append(Driver(dialect))
+        _SQLITE.append(StatementDriver(dialect))
     return _SQLITE[0]

@@ -31,7 +31,7 @@ _DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
-class Found:
+class BatchResult:
     """What a statement found; it has what the readers of a driver's cursor ask."""
 
     def __init__(self, rows: list[tuple[Any, ...]], result: pq.abc.PGresult) -> None:
@@ -67,7 +67,7 @@ class Prepared:
 
 def run(
     connection: "psycopg.Connection[Any]", calls: Sequence[Call], prepared: Prepared | None = None
-) -> list[Found]:
+) -> list[BatchResult]:
     """Send the statements in one message; return what each found.
 
     After the first that fails, the server runs none of the others. Raises psycopg's exception for
@@ -96,7 +96,7 @@ def run(
         if result.status not in _DONE:
             raise errors.error_from_result(result, encoding="utf-8")
         if text is None:
-            found.append(Found(_rows(connection, result), result))
+            found.append(BatchResult(_rows(connection, result), result))
         else:
             # it stays prepared, even if a later statement fails
             names[text] = new[text]

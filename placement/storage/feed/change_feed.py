@@ -24,7 +24,7 @@ from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import parts
 from placement.storage.feed import feed_ends, feed_lanes
 from placement.storage.feed.feed_kinds import NO_PROVIDER as NO_PROVIDER
-from placement.storage.feed.feed_kinds import Kind as Kind
+from placement.storage.feed.feed_kinds import ChangeKind as ChangeKind
 from placement.storage.feed.feed_lanes import NO_LANE
 from placement.storage.tables import change_lanes, provider_changes, utcnow
 
@@ -75,14 +75,14 @@ def _advance_and_append() -> sa.Select[Any]:
 _ADVANCE_AND_APPEND = Compiled(_advance_and_append())
 
 
-def record(connection: Connection, provider_ids: Iterable[int], kind: Kind) -> None:
+def record(connection: Connection, provider_ids: Iterable[int], kind: ChangeKind) -> None:
     """Append one row per provider."""
     record_each(connection, dict.fromkeys(provider_ids, kind))
 
 
 def record_names(connection: Connection) -> None:
     """Append that the names of resource classes or traits changed."""
-    record(connection, [NO_PROVIDER], Kind.NAMES)
+    record(connection, [NO_PROVIDER], ChangeKind.NAMES)
 
 
 def record_others(connection: Connection) -> None:
@@ -90,16 +90,18 @@ def record_others(connection: Connection) -> None:
 
     Workers of an earlier version read the names again.
     """
-    record(connection, [NO_PROVIDER], Kind.OTHERS)
+    record(connection, [NO_PROVIDER], ChangeKind.OTHERS)
 
 
 def record_deleted(connection: Connection, uuids: Mapping[int, str]) -> None:
     """Append that providers were deleted, given as uuids by id."""
-    record_each(connection, dict.fromkeys(uuids, Kind.DELETED), uuids)
+    record_each(connection, dict.fromkeys(uuids, ChangeKind.DELETED), uuids)
 
 
 def record_each(
-    connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[int, str] | None = None
+    connection: Connection,
+    kinds: Mapping[int, ChangeKind],
+    deleted: Mapping[int, str] | None = None,
 ) -> None:
     """Append one row per provider, each with its own kind of change.
 
@@ -117,7 +119,7 @@ def record_each(
 
 
 def _append(
-    connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[int, str]
+    connection: Connection, kinds: Mapping[int, ChangeKind], deleted: Mapping[int, str]
 ) -> tuple[int, bool]:
     """Append the rows; return the first position, and whether this write opened the lane."""
     here, count, now = feed_lanes.home(connection), len(kinds), utcnow()
@@ -202,7 +204,7 @@ class Cursor:
 class News:
     """What a reader hasn't seen yet: kinds of changes by provider id, and its new cursor."""
 
-    kinds: dict[int, Kind]
+    kinds: dict[int, ChangeKind]
     cursor: Cursor
 
 
@@ -256,12 +258,12 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
     elif moved.keys() - cursor.lanes.keys():
         new = {lane: state for lane, state in moved.items() if lane not in cursor.lanes}
         rows += _rows_after(connection, new)
-    kinds: dict[int, Kind] = {}
+    kinds: dict[int, ChangeKind] = {}
     follows = dict(moved)
     for lane, position, before, provider_id, kind in rows:
         if lane == feed_ends.ENDS:
             continue
-        kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
+        kinds[provider_id] = kinds.get(provider_id, ChangeKind(0)) | ChangeKind(kind)
         if lane == NO_LANE:
             continue
         last, mark = follows[lane]
@@ -287,7 +289,7 @@ def tells_of_others(
     """
     of_others = sa.select(sa.literal(1)).where(
         provider_changes.c.resource_provider_id == NO_PROVIDER,
-        provider_changes.c.kind.bitwise_and(int(Kind.OTHERS)) != 0,
+        provider_changes.c.kind.bitwise_and(int(ChangeKind.OTHERS)) != 0,
         provider_changes.c.created_at >= since,
     )
     if cursor is None:
@@ -412,9 +414,9 @@ def adopt(connection: Connection) -> int:
         .order_by(ids)
         .with_for_update()
     ).all()
-    kinds: dict[int, Kind] = {}
+    kinds: dict[int, ChangeKind] = {}
     for _, provider_id, kind in rows:
-        kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
+        kinds[provider_id] = kinds.get(provider_id, ChangeKind(0)) | ChangeKind(kind)
     record_each(connection, kinds)
     if rows:
         connection.execute(sa.delete(provider_changes).where(ids.in_([row[0] for row in rows])))

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from placement.storage.database.connection import Connection
 from placement.storage.feed import feed_lanes
-from placement.storage.feed.feed_kinds import NO_PROVIDER, Kind
+from placement.storage.feed.feed_kinds import NO_PROVIDER, ChangeKind
 from placement.storage.feed.feed_lanes import LARGEST_ID
 from placement.storage.tables import change_lanes, provider_changes, utcnow
 
@@ -103,7 +103,7 @@ def _row(now: datetime.datetime, place: int, before: int, ended: bytes) -> dict[
     return {
         "created_at": now,
         "resource_provider_id": NO_PROVIDER,
-        "kind": int(Kind.ENDED),
+        "kind": int(ChangeKind.ENDED),
         "lane": ENDS,
         "position": place,
         "before": before,
@@ -115,7 +115,7 @@ def _telling_of_others(connection: Connection, lanes: Sequence[int]) -> set[int]
     telling = sa.select(_C.lane).where(
         _C.lane.in_(lanes),
         _C.resource_provider_id == NO_PROVIDER,
-        _C.kind.bitwise_and(int(Kind.OTHERS)) != 0,
+        _C.kind.bitwise_and(int(ChangeKind.OTHERS)) != 0,
     )
     return set(connection.execute(telling).scalars())
 

@@ -3,7 +3,7 @@
 import enum
 
 
-class Kind(enum.IntFlag):
+class ChangeKind(enum.IntFlag):
     """The kinds of changes of a provider."""
 
     ROW = 1  # created, renamed or moved

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 from placement.storage.tables import (
     provider_changes,
     resource_classes,
@@ -42,7 +42,7 @@ Sums = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
+class GenerationSums:
     """What one look shows.
 
     :param providers: the sums over all providers
@@ -56,7 +56,7 @@ class Look:
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class ProviderGeneration:
     """A provider's generation, and where in its tree it is."""
 
     generation: int
@@ -89,19 +89,19 @@ def _names(table: sa.Table) -> tuple[sa.ScalarSelect[Any], sa.ScalarSelect[Any]]
 _LOOK = Compiled(sa.select(*_SUMS, *_names(traits), *_names(resource_classes)))
 
 
-def ask(database: Database) -> Look:
+def ask(database: Database) -> GenerationSums:
     """Look, in a transaction of its own. Raises what `Database.read` raises."""
     return _look(database.ask(_LOOK)[0])
 
 
-def read(connection: Connection) -> Look:
+def read(connection: Connection) -> GenerationSums:
     """Look, in the transaction of other reads."""
     return _look(connection.execute(_LOOK).all()[0])
 
 
-def _look(row: Any) -> Look:
+def _look(row: Any) -> GenerationSums:
     sums = [int(value or 0) for value in row]
-    return Look(tuple(sums[:5]), (sums[5], sums[6]), (sums[7], sums[8]))
+    return GenerationSums(tuple(sums[:5]), (sums[5], sums[6]), (sums[7], sums[8]))
 
 
 def groups(connection: Connection) -> dict[int, Sums]:
@@ -112,14 +112,14 @@ def groups(connection: Connection) -> dict[int, Sums]:
     }
 
 
-def places(connection: Connection, numbers: Collection[int]) -> dict[int, Place]:
+def places(connection: Connection, numbers: Collection[int]) -> dict[int, ProviderGeneration]:
     """Return the providers of some groups by id."""
     if not numbers:
         return {}
     first, last = min(numbers) << GROUP_BITS, (max(numbers) + 1 << GROUP_BITS) - 1
     # with the range, the database needn't read all providers when few groups differ
     some = _PLACES.where(_RP.id.between(first, last), _GROUP.in_(sorted(numbers)))
-    return {row[0]: Place(*row[1:]) for row in connection.execute(some)}
+    return {row[0]: ProviderGeneration(*row[1:]) for row in connection.execute(some)}
 
 
 def was_written_by_others(connection: Connection, since: datetime.datetime) -> bool:
@@ -132,7 +132,7 @@ def was_written_by_others(connection: Connection, since: datetime.datetime) -> b
     feed = provider_changes.c
     told = sa.exists().where(
         feed.resource_provider_id == NO_PROVIDER,
-        feed.kind.bitwise_and(int(Kind.OTHERS)) != 0,
+        feed.kind.bitwise_and(int(ChangeKind.OTHERS)) != 0,
         feed.created_at >= since,
     )
     if connection.execute(sa.select(told)).scalar():
@@ -154,4 +154,4 @@ def was_written_by_others(connection: Connection, since: datetime.datetime) -> b
 
 
 #: everything that a search can see of a provider
-ALL_KINDS = Kind.ROW | Kind.INVENTORY | Kind.TRAITS | Kind.AGGREGATES
+ALL_KINDS = ChangeKind.ROW | ChangeKind.INVENTORY | ChangeKind.TRAITS | ChangeKind.AGGREGATES

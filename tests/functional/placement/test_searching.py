@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement.operations.database_lists import AskedLists
-from placement.searching import Searching
+from placement.operations.database_lists import DatabaseLists
+from placement.searching import LazySearch
 from tests.functional.placement.service import Service
 from tests.functional.placement.serving.conftest import ROOT, configuration
 from tests.patience import PATIENCE
@@ -26,7 +26,7 @@ class Parts:
 
 
 def test_threads_that_come_first_together_use_the_same_parts():
-    searching = Searching(Parts, AskedLists(None))
+    searching = LazySearch(Parts, DatabaseLists(None))
     with ThreadPoolExecutor(THREADS) as threads:
         found = list(threads.map(lambda _: searching.parts, range(THREADS)))
     assert set(found) == {searching.parts}
@@ -90,7 +90,7 @@ def test_a_search_that_fails_to_begin_leaves_the_next_one_a_try():
             raise failure
         return "parts"
 
-    searching = Searching(make, AskedLists(None))
+    searching = LazySearch(make, DatabaseLists(None))
     with pytest.raises(MemoryError):
         searching.parts  # noqa: B018
     assert searching.parts == "parts"

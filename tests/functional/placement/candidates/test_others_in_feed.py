@@ -7,7 +7,7 @@ from placement.candidates.live.foreign_writers import ALWAYS, AUTO, NEVER, WATCH
 from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.storage import tables
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from tests.functional.placement.service import statements
 
 
@@ -38,7 +38,7 @@ def test_others_are_learnt_of_once_the_feed_tells(database):
     others = OthersInFeed(OtherWriters(AUTO))
     assert known(database, others) == (False, 1)
     assert known(database, others) == (False, 0)
-    database.write(lambda connection: change_feed.record(connection, [5], Kind.ROW))
+    database.write(lambda connection: change_feed.record(connection, [5], ChangeKind.ROW))
     database.write(change_feed.record_names)
     assert known(database, others) == (False, 1)
     database.write(change_feed.record_others)

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from placement.compare.answers import Answer
+from placement.compare.answers import ReceivedAnswer
 from placement.compare.asking import HTTPService, Unanswered, WSGIService
 from placement.compare.headers import header_differences
 from placement.compare.request import Request
@@ -22,7 +22,7 @@ DEEP = b"[" * 200_000 + b"]" * 200_000
 
 
 def always(body):
-    return lambda request: Answer(200, {}, body)
+    return lambda request: ReceivedAnswer(200, {}, body)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_a_cloud_in_another_form_is_said_in_a_sentence(body):
 )
 def test_a_date_that_is_none_is_a_difference(modified):
     date = "Sun, 22 Nov 2026 10:00:00 GMT"
-    mine = Answer(200, {"last-modified": date, "date": date}, b"")
-    theirs = Answer(200, {"last-modified": modified, "date": date}, b"")
+    mine = ReceivedAnswer(200, {"last-modified": date, "date": date}, b"")
+    theirs = ReceivedAnswer(200, {"last-modified": modified, "date": date}, b"")
     assert header_differences(theirs, mine) == [("header last-modified", modified, date)]
 
 

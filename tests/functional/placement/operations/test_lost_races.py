@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from placement.domain.provider import Node
+from placement.domain.provider import TreePosition
 from placement.storage import providers
 from placement.storage.database import engine
 from tests.functional.placement.http.test_trouble import LAST_STATEMENT, LOCKED, trouble
@@ -171,7 +171,9 @@ def test_a_tree_that_changes_before_the_lock_of_every_try_is_a_conflict(filled, 
         providers,
         "of_trees",
         lambda connection, roots: [
-            Node(next(new), "a uuid", 0, next(iter(roots)), providers.place(connection, CHILD).id)
+            TreePosition(
+                next(new), "a uuid", 0, next(iter(roots)), providers.place(connection, CHILD).id
+            )
         ],
     )
     before = filled.tables()

@@ -236,7 +236,7 @@ def test_rows_of_an_earlier_version_are_read_when_they_come(asked, database, fil
         row = {
             "created_at": tables.utcnow(),
             "resource_provider_id": here,
-            "kind": int(change_feed.Kind.USAGE),
+            "kind": int(change_feed.ChangeKind.USAGE),
         }
         connection.execute(sa.insert(tables.provider_changes), [row])
 
@@ -321,8 +321,12 @@ def test_rows_without_a_user_or_a_class_count_as_in_the_tables(asked, database, 
         ).scalar_one()
         connection.execute(sa.insert(tables.consumers), [old])
         insert_allocation(connection, NEW, provider_id(connection, ROOT))
-        change_feed.record(connection, [provider_id(connection, CHILD)], change_feed.Kind.USAGE)
-        change_feed.record(connection, [provider_id(connection, ROOT)], change_feed.Kind.USAGE)
+        change_feed.record(
+            connection, [provider_id(connection, CHILD)], change_feed.ChangeKind.USAGE
+        )
+        change_feed.record(
+            connection, [provider_id(connection, ROOT)], change_feed.ChangeKind.USAGE
+        )
 
     filled.database.write(write)
     assert_right(asked, database)

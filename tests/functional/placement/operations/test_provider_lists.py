@@ -9,7 +9,7 @@ from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.domain.provider_filter import ProviderFilter
 from placement.operations import provider_lists
-from placement.operations.database_lists import WITHOUT_SNAPSHOT, AskedLists
+from placement.operations.database_lists import WITHOUT_SNAPSHOT, DatabaseLists
 from placement.operations.provider_lists import ProviderLists
 from placement.storage import provider_search, tables
 from placement.storage.feed import change_feed
@@ -76,7 +76,7 @@ def live(database, others):
 
 @pytest.fixture
 def lists(database, others, live):
-    return ProviderLists(database, OthersInFeed(others), AskedLists(database), live)
+    return ProviderLists(database, OthersInFeed(others), DatabaseLists(database), live)
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_another_worker_tells_of_others(lists, database, service, others, cloud)
 
 def test_what_others_changed_is_read_after_the_next_audit(database, service, others, cloud):
     live = LiveSnapshot(database, 60, others, watch=nobody)
-    lists = ProviderLists(database, OthersInFeed(others), AskedLists(database), live)
+    lists = ProviderLists(database, OthersInFeed(others), DatabaseLists(database), live)
     live.current()
     before = by_lists(lists, ALL)
     # no generation tells of it, and no audit compares names
@@ -253,7 +253,7 @@ def test_providers_whose_ids_came_late_stand_at_their_place(lists, database, ser
         def write(connection):
             row = {"id": number, "uuid": f"late-{number}", "name": f"late-{number}"}
             connection.execute(sa.insert(RP), [row | {"root_provider_id": number}])
-            change_feed.record(connection, [number], change_feed.Kind.ROW)
+            change_feed.record(connection, [number], change_feed.ChangeKind.ROW)
 
         service.database.write(write)
 
@@ -273,7 +273,7 @@ def test_old_providers_without_a_root_are_in_no_list(lists, database, service, c
             sa.update(RP).where(RP.c.name == "bare").values(root_provider_id=sa.null())
         )
         key = connection.execute(sa.select(RP.c.id).where(RP.c.name == "bare")).scalar_one()
-        change_feed.record(connection, [key], change_feed.Kind.ROW)
+        change_feed.record(connection, [key], change_feed.ChangeKind.ROW)
 
     service.database.write(forget_root)
     assert_same(lists, database, filters(database))
@@ -311,7 +311,7 @@ def test_providers_that_were_listed_before_make_room(lists, database, monkeypatc
 
 def test_the_snapshot_is_loaded_when_it_pays(database, others):
     live = LiveSnapshot(database, 0, others)
-    lists = ProviderLists(database, OthersInFeed(others), AskedLists(database), live)
+    lists = ProviderLists(database, OthersInFeed(others), DatabaseLists(database), live)
     for _ in range(WITHOUT_SNAPSHOT):
         assert by_lists(lists, ALL) == by_database(database, ALL)
         lists.find(ProviderFilter(name="host"), "form", len_of_name)
@@ -323,7 +323,7 @@ def test_the_snapshot_is_loaded_when_it_pays(database, others):
 def test_a_list_does_not_wait_for_an_audit_that_is_due(database, others):
     now = [1000.0]
     live = LiveSnapshot(database, 60, others, lambda: now[0], nobody)
-    lists = ProviderLists(database, OthersInFeed(others), AskedLists(database), live)
+    lists = ProviderLists(database, OthersInFeed(others), DatabaseLists(database), live)
     live.current()
     assert live.is_at_hand
     now[0] += 61

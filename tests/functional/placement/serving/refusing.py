@@ -27,7 +27,7 @@ def refusing(
     The command must end with code 1 and print nothing on standard output. `variables` are added to
     those of `configuration`; None removes one. The caller restores logging.
     """
-    monkeypatch.setattr(gunicorn_master, "Server", _serves)
+    monkeypatch.setattr(gunicorn_master, "GunicornServer", _serves)
     monkeypatch.chdir(folder)
 
     def refused(*arguments: str, **variables: str | None) -> list[str]:

@@ -5,7 +5,7 @@ See architecture.rst D4.
 
 import pytest
 
-from placement.storage.feed.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 from tests.functional.placement.small_cloud import (
     CHILD,
     EMPTY,
@@ -33,7 +33,7 @@ def news(service, after):
     found = {}
     for provider_id, kind in rows:
         uuid = None if provider_id == NO_PROVIDER else names.get(provider_id, "gone")
-        found[uuid] = found.get(uuid, Kind(0)) | Kind(kind)
+        found[uuid] = found.get(uuid, ChangeKind(0)) | ChangeKind(kind)
     return found
 
 
@@ -46,28 +46,30 @@ def newest(service):
     [
         pytest.param(
             ("POST", "/resource_providers", {"name": "x", "uuid": CREATED}),
-            {CREATED: Kind.ROW},
+            {CREATED: ChangeKind.ROW},
             id="a provider is created",
         ),
-        pytest.param(("PUT", PATH, {"name": "x"}), {ROOT: Kind.ROW}, id="a provider is renamed"),
+        pytest.param(
+            ("PUT", PATH, {"name": "x"}), {ROOT: ChangeKind.ROW}, id="a provider is renamed"
+        ),
         pytest.param(
             ("PUT", PATH, {"name": "x", "parent_provider_uuid": EMPTY}),
-            {ROOT: Kind.ROW, CHILD: Kind.ROW},
+            {ROOT: ChangeKind.ROW, CHILD: ChangeKind.ROW},
             id="a tree is moved",
         ),
         pytest.param(
             ("DELETE", f"/resource_providers/{EMPTY}", None),
-            {"gone": Kind.DELETED},
+            {"gone": ChangeKind.DELETED},
             id="a provider is deleted",
         ),
         pytest.param(
             ("PUT", f"{PATH}/inventories", stock(5, VCPU=9, DISK_GB=100)),
-            {ROOT: Kind.INVENTORY},
+            {ROOT: ChangeKind.INVENTORY},
             id="inventories are replaced",
         ),
         pytest.param(
             ("POST", f"{PATH}/inventories", {"resource_class": "VGPU", "total": 1}),
-            {ROOT: Kind.INVENTORY},
+            {ROOT: ChangeKind.INVENTORY},
             id="an inventory is added",
         ),
         pytest.param(
@@ -76,17 +78,17 @@ def newest(service):
                 f"{PATH}/inventories/VCPU",
                 {"resource_provider_generation": 5, "total": 1},
             ),
-            {ROOT: Kind.INVENTORY},
+            {ROOT: ChangeKind.INVENTORY},
             id="an inventory is changed",
         ),
         pytest.param(
             ("DELETE", f"{PATH}/inventories/CUSTOM_A", None),
-            {ROOT: Kind.INVENTORY},
+            {ROOT: ChangeKind.INVENTORY},
             id="an inventory is deleted",
         ),
         pytest.param(
             ("DELETE", f"/resource_providers/{EMPTY}/inventories", None),
-            {EMPTY: Kind.INVENTORY},
+            {EMPTY: ChangeKind.INVENTORY},
             id="all inventories are deleted",
         ),
         pytest.param(
@@ -95,11 +97,11 @@ def newest(service):
                 f"{PATH}/traits",
                 {"traits": ["HW_CPU_X86_AVX"], "resource_provider_generation": 5},
             ),
-            {ROOT: Kind.TRAITS},
+            {ROOT: ChangeKind.TRAITS},
             id="traits are replaced",
         ),
         pytest.param(
-            ("DELETE", f"{PATH}/traits", None), {ROOT: Kind.TRAITS}, id="traits are deleted"
+            ("DELETE", f"{PATH}/traits", None), {ROOT: ChangeKind.TRAITS}, id="traits are deleted"
         ),
         pytest.param(
             (
@@ -116,22 +118,22 @@ def newest(service):
                 f"{PATH}/aggregates",
                 {"aggregates": [], "resource_provider_generation": 5},
             ),
-            {ROOT: Kind.AGGREGATES},
+            {ROOT: ChangeKind.AGGREGATES},
             id="aggregates are replaced",
         ),
         pytest.param(
             ("PUT", f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}, CHILD: {"VGPU": 1}})),
-            {ROOT: Kind.USAGE, CHILD: Kind.USAGE},
+            {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
             id="a consumer takes something",
         ),
         pytest.param(
             ("PUT", f"/allocations/{OTHER_HOLDER}", holding({ROOT: {"VCPU": 1}}, generation=1)),
-            {ROOT: Kind.USAGE, CHILD: Kind.USAGE},
+            {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
             id="a consumer moves away",
         ),
         pytest.param(
             ("PUT", f"/allocations/{HOLDER}", holding({}, generation=2)),
-            {ROOT: Kind.USAGE},
+            {ROOT: ChangeKind.USAGE},
             id="a consumer gives all up",
         ),
         pytest.param(
@@ -139,7 +141,7 @@ def newest(service):
         ),
         pytest.param(
             ("DELETE", f"/allocations/{HOLDER}", None),
-            {ROOT: Kind.USAGE},
+            {ROOT: ChangeKind.USAGE},
             id="allocations are deleted",
         ),
         pytest.param(
@@ -151,7 +153,7 @@ def newest(service):
                     OTHER_HOLDER: holding({CHILD: {"VGPU": 2}}, generation=1),
                 },
             ),
-            {ROOT: Kind.USAGE, CHILD: Kind.USAGE},
+            {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
             id="several consumers change",
         ),
         pytest.param(
@@ -168,7 +170,10 @@ def newest(service):
                     },
                 },
             ),
-            {ROOT: Kind.INVENTORY | Kind.USAGE, EMPTY: Kind.INVENTORY | Kind.USAGE},
+            {
+                ROOT: ChangeKind.INVENTORY | ChangeKind.USAGE,
+                EMPTY: ChangeKind.INVENTORY | ChangeKind.USAGE,
+            },
             id="a reshape",
         ),
         pytest.param(
@@ -177,17 +182,17 @@ def newest(service):
                 "/reshaper",
                 {"inventories": {EMPTY: stock(0, VCPU=8)}, "allocations": {}},
             ),
-            {EMPTY: Kind.INVENTORY},
+            {EMPTY: ChangeKind.INVENTORY},
             id="a reshape of inventories alone",
         ),
         pytest.param(
             ("PUT", "/resource_classes/CUSTOM_UNUSED", {"name": "CUSTOM_B"}, "1.2"),
-            {None: Kind.NAMES},
+            {None: ChangeKind.NAMES},
             id="a class is renamed",
         ),
         pytest.param(
             ("PUT", "/resource_classes/CUSTOM_A", {"name": "CUSTOM_B"}, "1.2"),
-            {None: Kind.NAMES, ROOT: Kind.INVENTORY},
+            {None: ChangeKind.NAMES, ROOT: ChangeKind.INVENTORY},
             id="a class is renamed that a provider has",
         ),
     ],

@@ -5,7 +5,7 @@ import multiprocessing
 import sqlalchemy as sa
 
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.tables import change_lanes, provider_changes
 from tests.databases.connections import connections
 
@@ -18,7 +18,9 @@ def write(url, number, count):
     with connections(url) as opened:
         database = opened()
         for _ in range(count):
-            database.write(lambda connection: change_feed.record(connection, [number], Kind.USAGE))
+            database.write(
+                lambda connection: change_feed.record(connection, [number], ChangeKind.USAGE)
+            )
 
 
 def test_writers_beside_each_other_need_few_more_lanes_than_they_are(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.storms.judging import Case, is_promised, wrong_allocations
-from benchmarks.storms.recording import Asked
+from benchmarks.storms.recording import RecordedRequest
 from placement.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.databases.questions import connected
 from tests.functional.placement.service import Service
@@ -15,7 +15,7 @@ INSTANCE, MIGRATION = "11111111-1111-4111-8111-111111111111", "22222222-2222-422
 
 
 def asked(method, path, status, body=None, text="", case=INSTANCE):
-    return Asked(0.0, 0.0, case, 0, method, path, body, status, text)
+    return RecordedRequest(0.0, 0.0, case, 0, method, path, body, status, text)
 
 
 def given(amount):

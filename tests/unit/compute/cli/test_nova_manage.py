@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from compute.cli.command_line import InvalidInput
+from compute.cli.command_line import UnusableInput
 from compute.cli.nova_manage import main
 from placement.cli.version import VERSION
 
@@ -39,7 +39,7 @@ def ending(error):
 
 
 def test_input_that_can_t_be_used_is_127_and_one_line(capsys):
-    assert main(["placement", "ends"], ending(InvalidInput("no\nsuch thing"))) == 127
+    assert main(["placement", "ends"], ending(UnusableInput("no\nsuch thing"))) == 127
     assert capsys.readouterr().err == "nova-manage: no such thing\n"
 
 

@@ -8,7 +8,7 @@ import pytest
 from compute.cli.commands.migration_report import described
 from compute.cli.output.json_stream import JSONStream
 from compute.cli.output.tree_drawing import bar
-from compute.maintenance.migrate.moves import Move
+from compute.maintenance.migrate.moves import AmountMove
 
 NAMES = {"a": "node", "b": "node_numa0"}
 
@@ -24,12 +24,12 @@ def test_a_bar_is_empty_only_if_nothing_is_used_and_full_only_if_all_is(used, ro
 @pytest.mark.parametrize(
     ("move", "told"),
     [
-        (Move("VCPU", 2, "a", "b"), "2 VCPU: node → node_numa0"),
-        (Move("VCPU", 2, "a", None), "2 VCPU: lost, was on node"),
-        (Move("VCPU", 2, None, "b"), "2 VCPU: new on node_numa0"),
-        (Move("VCPU", 2, "a", "a", "PCPU"), "2 VCPU becomes PCPU: on node"),
-        (Move("VCPU", 2, "a", "b", "PCPU"), "2 VCPU becomes PCPU: node → node_numa0"),
-        (Move("VCPU", 2, "a", "unknown"), "2 VCPU: node → unknown"),
+        (AmountMove("VCPU", 2, "a", "b"), "2 VCPU: node → node_numa0"),
+        (AmountMove("VCPU", 2, "a", None), "2 VCPU: lost, was on node"),
+        (AmountMove("VCPU", 2, None, "b"), "2 VCPU: new on node_numa0"),
+        (AmountMove("VCPU", 2, "a", "a", "PCPU"), "2 VCPU becomes PCPU: on node"),
+        (AmountMove("VCPU", 2, "a", "b", "PCPU"), "2 VCPU becomes PCPU: node → node_numa0"),
+        (AmountMove("VCPU", 2, "a", "unknown"), "2 VCPU: node → unknown"),
     ],
 )
 def test_a_move_is_told_by_names(move, told):

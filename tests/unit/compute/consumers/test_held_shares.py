@@ -2,7 +2,14 @@
 
 import pytest
 
-from compute.consumers.held_shares import Holding, Share, Side, device_holders, holding, relevant
+from compute.consumers.held_shares import (
+    InstanceHolding,
+    Share,
+    Side,
+    device_holders,
+    holding,
+    relevant,
+)
 from compute.records.instance import Flavor, Instance, MigrationContext
 from compute.records.migration import Migration
 
@@ -130,12 +137,12 @@ class TestGivingUpASide:
 
     @pytest.mark.parametrize(("gone", "left"), [(Side.OLD, NEW), (Side.NEW, OLD)])
     def test_the_other_is_the_instances_own_then(self, gone, left):
-        kept = Holding(Instance(), self.BOTH).without(gone)
+        kept = InstanceHolding(Instance(), self.BOTH).without(gone)
         assert kept.shares == (Share(Side.OWN, left),)
 
     def test_what_came_with_a_move_goes_with_it(self):
         _, migration = moving()
-        own = Holding(Instance(), (Share(Side.OWN, NEW),))
+        own = InstanceHolding(Instance(), (Share(Side.OWN, NEW),))
         assert own.without(Side.NEW, migration).shares == ()
         assert own.without(Side.NEW).shares == own.shares
 

@@ -8,8 +8,8 @@ import pytest
 from compute.consumers.rules import (
     LEFTOVER,
     SETTLED,
+    ConsumerKind,
     Evidence,
-    Kind,
     KnownPlace,
     is_moving,
     is_on_its_way,
@@ -54,12 +54,12 @@ def migration(*args, **kwargs):
 
 
 H, W, G, E, U, N = (
-    Kind.HERE,
-    Kind.ON_ITS_WAY,
-    Kind.GONE,
-    Kind.ELSEWHERE,
-    Kind.UNRECORDED,
-    Kind.NOT_OURS,
+    ConsumerKind.HERE,
+    ConsumerKind.ON_ITS_WAY,
+    ConsumerKind.GONE,
+    ConsumerKind.ELSEWHERE,
+    ConsumerKind.UNRECORDED,
+    ConsumerKind.NOT_OURS,
 )
 #: evidence → what it makes the consumer on the PLACES, in their order
 TABLE = {
@@ -223,7 +223,7 @@ def test_what_is_no_instance_by_its_type_is_never_a_leftover():
     def is_of_another_type(place, evidence, _):
         verdict = judge(place, replace(evidence, consumer_type="BLAZAR_LEASE"))
         assert (verdict.kind, verdict.reason) == (
-            Kind.OTHER_TYPE,
+            ConsumerKind.OTHER_TYPE,
             "its consumer type is BLAZAR_LEASE",
         )
 
@@ -256,7 +256,9 @@ def test_on_what_shares_only_a_record_of_what_was_here_alone_makes_a_leftover(pl
 
     def was_here_alone(evidence):
         assert evidence.alone_here
-        assert judge(PLACES[place], replace(evidence, alone_here=False)).kind is Kind.NOT_OURS
+        assert (
+            judge(PLACES[place], replace(evidence, alone_here=False)).kind is ConsumerKind.NOT_OURS
+        )
 
     assert_each(leftovers, was_here_alone)
 
@@ -298,4 +300,7 @@ def test_a_migration_that_is_over_or_failed_is_not_in_progress():
 
 
 def test_kinds_are_settled_or_leftovers_or_for_others_to_judge():
-    assert set(Kind) - SETTLED - LEFTOVER == {Kind.NOT_OURS, Kind.OTHER_TYPE}
+    assert set(ConsumerKind) - SETTLED - LEFTOVER == {
+        ConsumerKind.NOT_OURS,
+        ConsumerKind.OTHER_TYPE,
+    }

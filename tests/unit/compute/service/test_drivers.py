@@ -11,8 +11,8 @@ from compute import config
 from compute.service.driver_callbacks import NoopVirtAPI
 from compute.service.drivers import (
     NAMESPACE,
-    Driver,
     DriverLoadError,
+    ServiceDriver,
     available_drivers,
     driver_class,
     load_driver,
@@ -164,7 +164,7 @@ def broken_module(tmp_path, monkeypatch):
 
 @pytest.fixture
 def broken_entry_point(monkeypatch):
-    entry_point = EntryPoint("vendor", "a_package_nobody_has:Driver", NAMESPACE)
+    entry_point = EntryPoint("vendor", "a_package_nobody_has:ServiceDriver", NAMESPACE)
     cache = {NAMESPACE: [entry_point]}
     monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", cache)
     return "vendor"
@@ -299,7 +299,7 @@ def test_every_driver_offers_what_the_compute_service_calls(virtapi, conf, name)
     if name == "libvirt":
         needed_library("libvirt", "libvirt")
 
-    assert isinstance(load_driver(virtapi, name, conf), Driver)
+    assert isinstance(load_driver(virtapi, name, conf), ServiceDriver)
 
 
 def test_a_class_is_found_without_making_a_driver(conf):

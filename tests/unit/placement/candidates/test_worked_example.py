@@ -17,7 +17,7 @@ from placement.candidates.tree_problem import options_of
 from placement.candidates.trees.assignment import Assignment
 from placement.candidates.trees.lookahead import Lookahead
 from placement.candidates.trees.search_plan import plan
-from placement.candidates.trees.tree_problems import Trees
+from placement.candidates.trees.tree_problems import AnchorTrees
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 
@@ -158,7 +158,7 @@ def test_the_account_of_the_steps(snapshot, page):
 
 def families(snapshot):
     trees, simple, others = prepare(snapshot, ASKED, endless(), Account())
-    assert isinstance(trees, Trees)
+    assert isinstance(trees, AnchorTrees)
     return trees, list(trees.families(simple, others))
 
 

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import strategies as st
 
 from placement.candidates.budget import Budget
-from placement.candidates.tree_problem import Local, Shape, Variable
+from placement.candidates.tree_problem import Local, RequestShape, Variable
 from placement.candidates.trees.backtracking import solutions_of
 from placement.candidates.trees.same_subtree import Subproblems
 from tests.endless import endless
@@ -25,7 +25,7 @@ def shape_of(groups, isolate=False, subtrees=(), amounts=None):
         Variable(str(n), kind, ((VF, amount),), ((VF, amount),))
         for n, (kind, amount) in enumerate(zip(groups, amounts, strict=True))
     )
-    return Shape(variables, subtrees, 0, isolate, nested=True)
+    return RequestShape(variables, subtrees, 0, isolate, nested=True)
 
 
 def packing(amounts, isolate=False, subtrees=()):
@@ -33,7 +33,7 @@ def packing(amounts, isolate=False, subtrees=()):
     variables = tuple(
         Variable(str(n), 0, ((VF, amount),), ((VF, amount),)) for n, amount in enumerate(amounts)
     )
-    return Shape(variables, subtrees, 0, isolate, nested=True)
+    return RequestShape(variables, subtrees, 0, isolate, nested=True)
 
 
 def devices(count, units, options=1):

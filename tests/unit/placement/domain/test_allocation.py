@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.domain.allocation import Entry, Usage, check
+from placement.domain.allocation import Entry, SlotUsage, check
 from placement.domain.capacity import Inventory
 from placement.errors import CapacityExceeded, ConstraintViolated, InvalidInventory
 
@@ -83,37 +83,37 @@ def test_the_same_class_of_another_provider_has_its_own_capacity():
 
 
 def test_allocations_of_consumers_outside_the_request_count():
-    usages = {(ROOT, VCPU): Usage(until_now=3, by_others=3)}
+    usages = {(ROOT, VCPU): SlotUsage(until_now=3, by_others=3)}
     refusal(
         CapacityExceeded, [Entry("a", ROOT, VCPU, 2)], {(ROOT, VCPU): Inventory(total=4)}, usages
     )
 
 
 def test_allocations_that_the_request_replaces_do_not_count():
-    usages = {(ROOT, VCPU): Usage(until_now=4, by_others=0)}
+    usages = {(ROOT, VCPU): SlotUsage(until_now=4, by_others=0)}
     judge([Entry("a", ROOT, VCPU, 4)], {(ROOT, VCPU): Inventory(total=4)}, usages)
 
 
 @pytest.mark.parametrize("amount", [3, 4])
 def test_an_overcommitted_consumer_may_keep_or_lower_its_amount(amount):
-    usages = {(ROOT, VCPU): Usage(until_now=8, by_others=4)}
+    usages = {(ROOT, VCPU): SlotUsage(until_now=8, by_others=4)}
     judge([Entry("a", ROOT, VCPU, amount)], {(ROOT, VCPU): Inventory(total=2)}, usages)
 
 
 def test_an_overcommitted_consumer_may_not_grow():
-    usages = {(ROOT, VCPU): Usage(until_now=8, by_others=4)}
+    usages = {(ROOT, VCPU): SlotUsage(until_now=8, by_others=4)}
     stock = {(ROOT, VCPU): Inventory(total=2)}
     refusal(CapacityExceeded, [Entry("a", ROOT, VCPU, 5)], stock, usages)
 
 
 def test_an_overcommitted_amount_may_move_between_consumers():
-    usages = {(ROOT, VCPU): Usage(until_now=8, by_others=4)}
+    usages = {(ROOT, VCPU): SlotUsage(until_now=8, by_others=4)}
     entries = [Entry("a", ROOT, VCPU, 0), Entry("b", ROOT, VCPU, 4)]
     judge(entries, {(ROOT, VCPU): Inventory(total=2)}, usages)
 
 
 def test_units_apply_to_an_overcommitted_amount_that_stays():
-    usages = {(ROOT, VCPU): Usage(until_now=8, by_others=4)}
+    usages = {(ROOT, VCPU): SlotUsage(until_now=8, by_others=4)}
     stock = {(ROOT, VCPU): Inventory(total=2, max_unit=2)}
     refusal(ConstraintViolated, [Entry("a", ROOT, VCPU, 4)], stock, usages)
 

@@ -3,14 +3,14 @@
 import pytest
 
 from placement.domain import tree
-from placement.domain.provider import Node
+from placement.domain.provider import TreePosition
 
 #: two trees: 1 ── 2 ── 3, and 4 ── 5
-ROOT = Node(1, "root", 0, root_id=1, parent_id=None)
-CHILD = Node(2, "child", 0, root_id=1, parent_id=1)
-GRANDCHILD = Node(3, "grandchild", 0, root_id=1, parent_id=2)
-OTHER_ROOT = Node(4, "other root", 0, root_id=4, parent_id=None)
-OTHER_CHILD = Node(5, "other child", 0, root_id=4, parent_id=4)
+ROOT = TreePosition(1, "root", 0, root_id=1, parent_id=None)
+CHILD = TreePosition(2, "child", 0, root_id=1, parent_id=1)
+GRANDCHILD = TreePosition(3, "grandchild", 0, root_id=1, parent_id=2)
+OTHER_ROOT = TreePosition(4, "other root", 0, root_id=4, parent_id=None)
+OTHER_CHILD = TreePosition(5, "other child", 0, root_id=4, parent_id=4)
 TREE = [GRANDCHILD, CHILD, ROOT]
 
 
@@ -20,7 +20,7 @@ def test_a_subtree_is_a_provider_with_its_descendants(top, ids):
 
 
 def test_a_subtree_has_every_branch():
-    twig = Node(6, "twig", 0, root_id=1, parent_id=2)
+    twig = TreePosition(6, "twig", 0, root_id=1, parent_id=2)
     assert sorted(tree.subtree([*TREE, twig], 1)) == [1, 2, 3, 6]
 
 

@@ -11,7 +11,7 @@ from placement.errors import (
     ProviderNotFound,
     ProviderOutsideTree,
 )
-from placement.extensions.provider_tree_changes.rules import TreeChange, TreePlan, Wanted
+from placement.extensions.provider_tree_changes.rules import TreeChange, TreePlan, WantedProvider
 
 #: root ── host ── card, and other ── guest
 STORED = {
@@ -38,18 +38,18 @@ def plan(members=STORED, **wanted):
 
 
 def stays(parent=UNCHANGED, name=None):
-    return Wanted(7, name, parent)
+    return WantedProvider(7, name, parent)
 
 
 def new(parent=UNCHANGED):
-    return Wanted(None, "name", parent)
+    return WantedProvider(None, "name", parent)
 
 
 # The change itself
 
 
 def test_providers_are_new_or_expected_at_a_generation():
-    asked = change(host=stays(), nic=new("host"), card=Wanted(0))
+    asked = change(host=stays(), nic=new("host"), card=WantedProvider(0))
 
     assert set(asked.new) == {"nic"}
     assert asked.generations == {"host": 7, "card": 0}
@@ -236,7 +236,7 @@ def test_a_refused_creation_names_the_provider():
 
 def test_which_providers_are_new_is_found_out_once():
     """Who asks for each of the new providers would else look at all of them each time."""
-    change = TreeChange("root", {"root": Wanted(None, "a", None)}, {}, (), False)
+    change = TreeChange("root", {"root": WantedProvider(None, "a", None)}, {}, (), False)
 
     assert change.new is change.new
     assert change.generations is change.generations

@@ -8,14 +8,14 @@ import pytest
 
 from placement.extensions.monitoring.counting import Counting
 from placement.metrics.families import families
-from placement.metrics.layout import Layout
+from placement.metrics.layout import SeriesLayout
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
 
 
 @pytest.fixture
 def layout():
-    return Layout(families(["/traits"], ["code"], ["deadlock"], ["first_use"]))
+    return SeriesLayout(families(["/traits"], ["code"], ["deadlock"], ["first_use"]))
 
 
 @pytest.fixture

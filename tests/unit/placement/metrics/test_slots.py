@@ -12,7 +12,7 @@ import pytest
 
 from placement.app import metrics_layout
 from placement.metrics.families import IDLE, IN_USE, families
-from placement.metrics.layout import Layout
+from placement.metrics.layout import SeriesLayout
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
 from tests.functional.placement.serving.programs import wait_until
@@ -20,7 +20,7 @@ from tests.functional.placement.serving.programs import wait_until
 
 @pytest.fixture
 def layout():
-    return Layout(families(["/traits"], ["code"], ["deadlock"], ["first_use"]))
+    return SeriesLayout(families(["/traits"], ["code"], ["deadlock"], ["first_use"]))
 
 
 @pytest.fixture
@@ -279,7 +279,7 @@ def test_values_that_nobody_listed_are_other(layout):
 
 
 def test_another_layout_has_another_name(layout):
-    other = Layout(families(["/traits", "/usages"], ["code"], ["deadlock"], ["first_use"]))
+    other = SeriesLayout(families(["/traits", "/usages"], ["code"], ["deadlock"], ["first_use"]))
     assert layout.digest != other.digest
     assert metrics_layout().digest == metrics_layout().digest
 

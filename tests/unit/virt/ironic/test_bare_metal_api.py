@@ -8,7 +8,7 @@ from tests.unit.virt.consumers import uuid
 from tests.unit.virt.ironic.bare_metal_service import bare_metal_service, with_token
 from virt.driver import DriverLoadError, load_driver
 from virt.ironic.bare_metal_api import BareMetalAPI
-from virt.ironic.node import Node
+from virt.ironic.node import IronicNode
 
 
 def described(number, **fields):
@@ -35,9 +35,9 @@ def test_machines_are_listed_with_all_that_matters_page_after_page(api_conf, ser
     same = {"resource_class": "baremetal.gold", "power_state": "power on", "cpu_arch": "x86_64"}
     raid = frozenset({"CUSTOM_RAID"})
     assert found == [
-        Node(uuid(1), "rack1-01", traits=raid, **same),
-        Node(uuid(2), "rack1-02", traits=frozenset(), maintenance=True, **same),
-        Node(uuid(3), "rack1-03", traits=raid, **used, **same),
+        IronicNode(uuid(1), "rack1-01", traits=raid, **same),
+        IronicNode(uuid(2), "rack1-02", traits=frozenset(), maintenance=True, **same),
+        IronicNode(uuid(3), "rack1-03", traits=raid, **used, **same),
     ]
 
 
@@ -48,7 +48,7 @@ def test_a_machine_nothing_is_known_of_yet_has_no_class_and_no_power_state(api_c
     (found,) = BareMetalAPI(with_token(api_conf(service), service)).nodes()
 
     # The library itself takes a missing provision state for the one ironic had before "available".
-    assert found == Node(uuid(1), power_state=None, provision_state="available")
+    assert found == IronicNode(uuid(1), power_state=None, provision_state="available")
 
 
 @pytest.mark.parametrize("option", ["conductor_group", "shard"])

@@ -8,10 +8,10 @@ from tests.unit.virt.consumers import uuid
 from virt.driver import load_driver
 from virt.inventory import record
 from virt.ironic import IronicDriver
-from virt.ironic.node import Node, custom_class
+from virt.ironic.node import IronicNode, custom_class
 from virt.virtapi import NoopVirtAPI
 
-FREE = Node(uuid(1), resource_class="baremetal.gold", traits=frozenset({"CUSTOM_RAID"}))
+FREE = IronicNode(uuid(1), resource_class="baremetal.gold", traits=frozenset({"CUSTOM_RAID"}))
 USED = replace(FREE, uuid=uuid(2), provision_state="active", instance_uuid=uuid(77))
 
 

@@ -7,7 +7,7 @@ from tests.unit.virt.conftest import ROOT_UUID
 from tests.unit.virt.consumers import body, resources, uuid
 from virt.inventory import record
 from virt.ironic import IronicDriver
-from virt.ironic.node import Node
+from virt.ironic.node import IronicNode
 from virt.virtapi import NoopVirtAPI
 
 FORMER = {"VCPU": record(8), "MEMORY_MB": record(4096), "DISK_GB": record(100)}
@@ -23,7 +23,7 @@ def update(make_conf, tree):
     def update_tree(allocations=None, instance=INSTANCE, now=FORMER):
         class Machines:
             def nodes(self):
-                return [Node(ROOT_UUID, resource_class="gold", instance_uuid=instance)]
+                return [IronicNode(ROOT_UUID, resource_class="gold", instance_uuid=instance)]
 
         driver = IronicDriver(NoopVirtAPI(), make_conf(), Machines())
         driver.init_host("host1")

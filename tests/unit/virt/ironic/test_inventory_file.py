@@ -7,7 +7,7 @@ import pytest
 from compute import exceptions
 from tests.unit.virt.consumers import uuid
 from virt.ironic.inventory_file import InventoryFile, parse_nodes
-from virt.ironic.node import Node
+from virt.ironic.node import IronicNode
 
 ONE = f"nodes: [{{uuid: {uuid(1)}, resource_class: gold}}]\n...\n"
 
@@ -46,7 +46,7 @@ def test_a_machine_is_listed_with_all_that_matters():
 """
 
     assert parse_nodes(text) == [
-        Node(
+        IronicNode(
             uuid=uuid(1),
             name="rack1-07",
             resource_class="baremetal.gold",

@@ -24,7 +24,7 @@ def inventory(vcpus, memory_mb, **overrides):
 
 FLAT = {**inventory(16, 2000), "DISK_GB": record(100)}
 DISK = {"DISK_GB": record(100)}
-CELLS = [numa.Provider(name, NODE, inventory(8, 1000)) for name in CELL_NAMES]
+CELLS = [numa.CellProvider(name, NODE, inventory(8, 1000)) for name in CELL_NAMES]
 
 
 def flat_tree(root_inventory=FLAT):
@@ -106,7 +106,7 @@ def test_a_cell_that_comes_later_is_only_added():
 def test_a_class_nobody_has_any_more_is_dropped_without_a_reshape():
     tree = flat_tree({})
     model(tree)
-    cpus_only = [numa.Provider(name, NODE, {"VCPU": record(8)}) for name in CELL_NAMES]
+    cpus_only = [numa.CellProvider(name, NODE, {"VCPU": record(8)}) for name in CELL_NAMES]
 
     model(tree, cells=cpus_only)
 
@@ -166,7 +166,7 @@ def test_guests_of_a_cell_that_lost_its_memory_keep_their_processors_there():
     model(tree)
     cell0, cell1 = (tree.data(name).uuid for name in CELL_NAMES)
     allocations = {uuid(1): body({cell1: {"VCPU": 3, "MEMORY_MB": 10}})}
-    without_memory = [CELLS[0], numa.Provider(CELL_NAMES[1], NODE, {"VCPU": record(8)})]
+    without_memory = [CELLS[0], numa.CellProvider(CELL_NAMES[1], NODE, {"VCPU": record(8)})]
 
     model(tree, allocations, cells=without_memory)
 
@@ -175,8 +175,8 @@ def test_guests_of_a_cell_that_lost_its_memory_keep_their_processors_there():
 
 def test_memory_and_processors_may_be_on_different_cells():
     cells = [
-        numa.Provider(CELL_NAMES[0], NODE, {"VCPU": record(16)}),
-        numa.Provider(CELL_NAMES[1], NODE, {"MEMORY_MB": record(2000)}),
+        numa.CellProvider(CELL_NAMES[0], NODE, {"VCPU": record(16)}),
+        numa.CellProvider(CELL_NAMES[1], NODE, {"MEMORY_MB": record(2000)}),
     ]
     tree = flat_tree()
     allocations = {uuid(1): body({ROOT: {"VCPU": 4, "MEMORY_MB": 500}})}
@@ -356,7 +356,7 @@ def modelled(inventories, guests):
     tree = flat_tree()
     allocations = {uuid(n): body({ROOT: held}) for n, held in enumerate(guests)}
     cells = [
-        numa.Provider(cell_name(NODE, number), NODE, inventory)
+        numa.CellProvider(cell_name(NODE, number), NODE, inventory)
         for number, inventory in enumerate(inventories)
     ]
     try:

@@ -6,7 +6,7 @@ from placement.candidates.live import loading
 from placement.candidates.live.comparison import differences
 from placement.storage import tables
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 
 HOST = {"name": "host", "inventories": {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 64}}}
 
@@ -62,12 +62,12 @@ def assert_fresh(live, database):
     assert database.read(lambda connection: differences(connection, snapshot)) == []
 
 
-def record(database, provider_id, kind=Kind.USAGE):
+def record(database, provider_id, kind=ChangeKind.USAGE):
     """Append a row to the feed as a write does."""
     database.write(lambda connection: change_feed.record(connection, [provider_id], kind))
 
 
-def record_as_before_lanes(database, provider_id, kind=Kind.USAGE):
+def record_as_before_lanes(database, provider_id, kind=ChangeKind.USAGE):
     """Append a row to the feed as a worker of an earlier version does."""
     values = {"resource_provider_id": provider_id, "kind": int(kind)}
     database.write(lambda c: c.execute(sa.insert(tables.provider_changes).values(values)))

@@ -7,7 +7,7 @@ def claim_and_die(url, key):
 
     from placement.storage.database.engine import Database, DatabaseSettings
     from placement.storage.feed import change_feed
-    from placement.storage.feed.change_feed import Kind
+    from placement.storage.feed.change_feed import ChangeKind
     from placement.storage.tables import allocations
 
     def write(connection):
@@ -20,7 +20,7 @@ def claim_and_die(url, key):
                 "used": 1,
             },
         )
-        change_feed.record(connection, [1], Kind.USAGE)
+        change_feed.record(connection, [1], ChangeKind.USAGE)
         os._exit(9)
 
     Database(DatabaseSettings(url)).write(write)

@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from placement.candidates.live import audit_schedule
 from placement.candidates.live import live_snapshot as live_module
 from placement.candidates.live.live_snapshot import LiveSnapshot
-from placement.candidates.live.recent_writes import Compared
+from placement.candidates.live.recent_writes import AuditResult
 from placement.errors import DatabaseUnavailable
 from placement.storage import tables
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from tests.functional.placement.candidates.snapshot.comparing import (
     HOST,
     record,
@@ -377,7 +377,7 @@ def test_one_audit_runs_at_a_time(cloud, audited, clock, monkeypatch):
         most.append(len(running))
         time.sleep(0.05)
         running.pop()
-        return Compared([], None)
+        return AuditResult([], None)
 
     monkeypatch.setattr(live_module, "compare", compare)
 
@@ -476,7 +476,7 @@ def test_names_that_a_newer_version_brings_are_heard_of(cloud, audited, database
 def test_news_that_come_while_it_compares_are_no_difference(cloud, audited, database, clock):
     audited.current()
     use(database, 3)
-    record(database, 1, Kind.USAGE)
+    record(database, 1, ChangeKind.USAGE)
     audited.audit_in_background()
 
     assert used(audited) == 3

@@ -11,7 +11,7 @@ from placement.candidates.live.comparison import differences
 from placement.candidates.live.foreign_writers import AUTO, WATCHED, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.feed.generation_look import ALL_KINDS
 from placement.storage.tables import (
     allocations,
@@ -27,7 +27,7 @@ from tests.patience import PATIENCE
 on_postgresql = pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 
 HOST_ID, VCPU = 1, 0
-EVERYTHING = ALL_KINDS | Kind.USAGE
+EVERYTHING = ALL_KINDS | ChangeKind.USAGE
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_what_is_left_of_a_provider_makes_up_for_no_deletion(
     key = database.read(lambda c: c.execute(find).scalar())
     database.write(lambda c: c.execute(sa.delete(resource_providers).where(child)))
     if is_told:
-        record(database, key, Kind.DELETED)
+        record(database, key, ChangeKind.DELETED)
     stock = inventories.c
     of_host = (stock.resource_provider_id == HOST_ID) & (stock.resource_class_id == VCPU)
     database.write(lambda c: c.execute(sa.delete(inventories).where(of_host)))
@@ -228,6 +228,6 @@ def test_what_is_left_of_a_deleted_provider_is_not_there(cloud, database, clock,
         database.write(lambda c, t=table, v=values: c.execute(sa.insert(t), v))
     live.current()
     database.write(lambda c: c.execute(sa.delete(resource_providers).where(child)))
-    record(database, key, Kind.DELETED)
+    record(database, key, ChangeKind.DELETED)
 
     assert_fresh(live, database)

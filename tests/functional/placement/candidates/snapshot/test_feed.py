@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage import tables
 from placement.storage.feed import change_feed, feed_lanes
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from tests.databases.fixtures import CHOSEN
 from tests.functional.placement.candidates.snapshot.comparing import (
     record,
@@ -28,7 +28,7 @@ def held_up(database):
     """Write a usage of 3 of the provider, and commit only when the block ends."""
     with database.transaction() as connection:
         connection.execute(sa.insert(tables.allocations).values(USAGE))
-        change_feed.record(connection, [1], Kind.USAGE)
+        change_feed.record(connection, [1], ChangeKind.USAGE)
         yield
 
 
@@ -40,7 +40,11 @@ several_writers = pytest.mark.parametrize(
 
 def record_in_a_new_lane(connection):
     lane = feed_lanes.open_lane(connection, count=1).lane
-    row = {"resource_provider_id": 3, "kind": int(Kind.AGGREGATES), "created_at": tables.utcnow()}
+    row = {
+        "resource_provider_id": 3,
+        "kind": int(ChangeKind.AGGREGATES),
+        "created_at": tables.utcnow(),
+    }
     connection.execute(sa.insert(FEED), row | {"lane": lane, "position": 1, "before": 0})
 
 
@@ -69,7 +73,7 @@ def test_a_write_that_is_open_while_all_is_loaded_is_seen_however_long_ago_it_be
     cloud, live, database, new_connections
 ):
     with held_up(new_connections()):
-        database.write(lambda c: change_feed.record(c, range(1, 1501), Kind.USAGE))
+        database.write(lambda c: change_feed.record(c, range(1, 1501), ChangeKind.USAGE))
         record(database, 1)
         assert used(live) == 0
 
@@ -82,7 +86,7 @@ def test_writes_never_wait_for_one_that_is_held_up(cloud, database, new_connecti
     with contextlib.ExitStack() as stack:
         for _ in range(5):
             other = stack.enter_context(new_connections().transaction())
-            change_feed.record(other, [1], Kind.USAGE)
+            change_feed.record(other, [1], ChangeKind.USAGE)
         record(database, 1)
     before = len(lanes_of(database))
     for _ in range(10):
@@ -96,7 +100,7 @@ def test_a_write_that_is_rolled_back_leaves_nothing_to_wait_for(cloud, live, dat
     live.current()
     before = lanes_of(database)
     with contextlib.suppress(ZeroDivisionError), database.transaction() as connection:
-        change_feed.record(connection, [1], Kind.USAGE)
+        change_feed.record(connection, [1], ChangeKind.USAGE)
         raise ZeroDivisionError
     assert lanes_of(database) == before
 
@@ -143,19 +147,19 @@ def test_news_take_one_statement_if_they_are_in_few_known_lanes(
     cloud, database, monkeypatch, few, new_lane, expected
 ):
     monkeypatch.setattr(change_feed, "_FEW_LANES", few)
-    database.write(lambda c: change_feed.record(c, [9], Kind.ROW))
+    database.write(lambda c: change_feed.record(c, [9], ChangeKind.ROW))
     cursor = database.read(change_feed.start)
     if new_lane:
         database.write(record_in_a_new_lane)
-    for provider, kind in ((1, Kind.USAGE), (2, Kind.ROW), (1, Kind.TRAITS)):
+    for provider, kind in ((1, ChangeKind.USAGE), (2, ChangeKind.ROW), (1, ChangeKind.TRAITS)):
         database.write(
             lambda c, provider=provider, kind=kind: change_feed.record(c, [provider], kind)
         )
     before = database.statements
     news = database.read(lambda connection: change_feed.read(connection, cursor))
     assert database.statements - before == expected
-    also = {3: Kind.AGGREGATES} if new_lane else {}
-    assert news.kinds == {1: Kind.USAGE | Kind.TRAITS, 2: Kind.ROW} | also
+    also = {3: ChangeKind.AGGREGATES} if new_lane else {}
+    assert news.kinds == {1: ChangeKind.USAGE | ChangeKind.TRAITS, 2: ChangeKind.ROW} | also
     assert news.cursor == database.read(change_feed.start)
 
 
@@ -177,7 +181,7 @@ def test_a_worker_of_an_earlier_version_is_heard_however_late_it_commits(
     live.current()
     with new_connections().transaction() as connection:
         connection.execute(sa.insert(tables.allocations).values(USAGE))
-        row = {"resource_provider_id": 1, "kind": int(Kind.USAGE)}
+        row = {"resource_provider_id": 1, "kind": int(ChangeKind.USAGE)}
         connection.execute(sa.insert(FEED).values(row))
         record_as_before_lanes(database, 1)
         record(database, 1)
@@ -244,7 +248,7 @@ def write_in_steps(connection, kind, step, number):
         plain.exec_driver_sql(f"SET SESSION auto_increment_increment = {step}")
     elif kind == "postgresql" and number == 0:
         plain.exec_driver_sql(f"ALTER SEQUENCE berth_provider_changes_id_seq INCREMENT {step}")
-    change_feed.record(connection, [1], Kind.USAGE)
+    change_feed.record(connection, [1], ChangeKind.USAGE)
     if kind == "sqlite":
         plain.exec_driver_sql(
             f"UPDATE sqlite_sequence SET seq = seq + {step - 1} WHERE name = '{FEED.name}'"
@@ -256,7 +260,7 @@ def test_a_write_of_many_rows_drops_old_ones_too(cloud, database, monkeypatch):
     monkeypatch.setattr(change_feed, "TRIM_EVERY", 50)
 
     for _ in range(20):
-        database.write(lambda c: change_feed.record(c, range(1, 8), Kind.USAGE))
+        database.write(lambda c: change_feed.record(c, range(1, 8), ChangeKind.USAGE))
 
     count = database.read(lambda c: c.execute(sa.select(sa.func.count(FEED.c.id))).scalar())
     assert count <= 10 + 50 + 7
@@ -265,11 +269,11 @@ def test_a_write_of_many_rows_drops_old_ones_too(cloud, database, monkeypatch):
 @several_writers
 def test_dropping_old_rows_waits_for_nobody(cloud, database, new_connections, monkeypatch):
     monkeypatch.setattr(change_feed, "KEPT", 5000)
-    database.write(lambda c: change_feed.record(c, range(1, 5001), Kind.USAGE))
+    database.write(lambda c: change_feed.record(c, range(1, 5001), ChangeKind.USAGE))
     monkeypatch.setattr(change_feed, "TRIM_EVERY", 50)
     with held_up(new_connections()):
         for _ in range(10):
-            database.write(lambda c: change_feed.record(c, range(1, 21), Kind.USAGE))
+            database.write(lambda c: change_feed.record(c, range(1, 21), ChangeKind.USAGE))
 
     count = database.read(lambda c: c.execute(sa.select(sa.func.count(FEED.c.id))).scalar())
     assert 5000 <= count <= 5060

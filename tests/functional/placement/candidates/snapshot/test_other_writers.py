@@ -9,7 +9,7 @@ from placement.candidates.live.foreign_writers import ALWAYS, AUTO, NEVER, WATCH
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage import tables
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import NO_PROVIDER, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, picture
 from tests.functional.placement.candidates.snapshot.writes import WRITES, claim_more_and_less
 from tests.functional.placement.topology import Cloud
@@ -327,7 +327,7 @@ def test_workers_of_an_earlier_version_read_the_message_as_one_about_names(
         row = connection.execute(
             sa.select(tables.provider_changes).order_by(tables.provider_changes.c.id.desc())
         ).first()
-    assert (row.resource_provider_id, row.kind) == (NO_PROVIDER, Kind.OTHERS)
+    assert (row.resource_provider_id, row.kind) == (NO_PROVIDER, ChangeKind.OTHERS)
     assert_fresh(live, database)
 
 
@@ -360,7 +360,7 @@ class TestAFeedThatWasTrimmed:
             lambda c: (
                 c.execute(sa.delete(feed)),
                 c.execute(sa.update(RP).values(updated_at=tables.utcnow() - while_ago)),
-                change_feed.record(c, range(1001, 1005), Kind.USAGE),
+                change_feed.record(c, range(1001, 1005), ChangeKind.USAGE),
             )
         )
         return quiet_cloud

@@ -11,7 +11,7 @@ from placement.candidates.live.comparison import differences
 from placement.candidates.live.foreign_writers import OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.feed.generation_look import ALL_KINDS
 from placement.storage.tables import (
     allocations,
@@ -278,7 +278,9 @@ def test_after_so_many_writes_all_is_compared(audited, database, whole, caplog, 
     monkeypatch.setattr(recent_writes, "_MANY", 2)
     ids = database.read(lambda c: c.execute(sa.select(resource_providers.c.id)).scalars().all())
     for key in ids[:2]:
-        database.write(lambda connection, key=key: change_feed.record(connection, [key], Kind.ROW))
+        database.write(
+            lambda connection, key=key: change_feed.record(connection, [key], ChangeKind.ROW)
+        )
         generation = {"generation": resource_providers.c.generation + 1}
         of_one = sa.update(resource_providers).where(resource_providers.c.id == key)
         database.write(execute(of_one.values(generation)))
@@ -416,7 +418,7 @@ def test_it_finds_what_a_comparison_finds_among_writes_of_both_kinds(
             with database.transaction() as connection:
                 keys = _write(connection, source)
                 if is_told:
-                    change_feed.record(connection, keys, ALL_KINDS | Kind.USAGE)
+                    change_feed.record(connection, keys, ALL_KINDS | ChangeKind.USAGE)
             if source.random() < 0.3:
                 audited.current()
         audited.audit_in_background()

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage import tables
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, record, use, used
 from tests.functional.placement.candidates.snapshot.test_feed import held_up, several_writers
 
@@ -59,7 +59,7 @@ def more_writes(database):
 
 
 def one_large_write(database):
-    database.write(lambda c: change_feed.record(c, range(1, 30), Kind.USAGE))
+    database.write(lambda c: change_feed.record(c, range(1, 30), ChangeKind.USAGE))
 
 
 @pytest.mark.parametrize("since", [nothing, as_many_writes, more_writes, one_large_write])

@@ -5,7 +5,7 @@ import secrets
 import sqlalchemy as sa
 
 from placement.storage import tables
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 
 FEED, LANES = tables.provider_changes, tables.change_lanes
 
@@ -20,7 +20,7 @@ def change_in_new_lanes(database, count, uuid, rows=1):
         change = {
             "created_at": tables.utcnow(),
             "resource_provider_id": key,
-            "kind": int(Kind.INVENTORY),
+            "kind": int(ChangeKind.INVENTORY),
             "before": 0,
         }
         connection.execute(

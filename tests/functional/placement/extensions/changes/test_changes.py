@@ -12,7 +12,7 @@ from placement.direct import PlacementDirect
 from placement.http.environ import THREADS
 from placement.storage import tables
 from placement.storage.feed import change_feed, feed_position
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from tests.functional.placement.candidates.snapshot.test_other_writers import restock
 from tests.functional.placement.small_cloud import (
     CHILD,
@@ -216,7 +216,7 @@ def test_a_wait_ends_with_a_change_of_an_earlier_version(filled, watch):
     waiting = Waiting(filled, position(filled))
     eventually(lambda: watch.count == 1)
     (row,) = filled.ask("SELECT id FROM resource_providers WHERE uuid = :uuid", uuid=ROOT)
-    values = {"resource_provider_id": row[0], "kind": int(Kind.USAGE)}
+    values = {"resource_provider_id": row[0], "kind": int(ChangeKind.USAGE)}
     feed = tables.provider_changes
     filled.database.write(lambda c: c.execute(sa.insert(feed).values(values)))
     assert waiting.result()["providers"] == [ROOT]

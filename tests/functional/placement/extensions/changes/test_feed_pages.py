@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from placement.extensions.changes import rows as feed_pages
 from placement.storage import tables
 from placement.storage.feed import change_feed, feed_lanes, feed_position
-from placement.storage.feed.change_feed import NO_PROVIDER, Cursor, Kind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
 from placement.storage.schema import schema_upgrade
 from tests.databases.connections import connections
 from tests.databases.fixtures import CHOSEN
@@ -46,7 +46,7 @@ def uuid(number):
     return numbered("a", number)
 
 
-def record(database, *numbers, kind=Kind.USAGE):
+def record(database, *numbers, kind=ChangeKind.USAGE):
     database.write(lambda connection: change_feed.record(connection, numbers, kind))
 
 
@@ -103,7 +103,7 @@ def test_pages_go_through_all_lanes(database, new_connections, limit):
     with contextlib.ExitStack() as stack:
         for number in range(1, 6):
             other = stack.enter_context(new_connections().transaction())
-            change_feed.record(other, [number, number + 5], Kind.USAGE)
+            change_feed.record(other, [number, number + 5], ChangeKind.USAGE)
         assert page(database, cursor, limit).providers == []
 
     named, after = pages(database, cursor, limit)
@@ -117,7 +117,7 @@ def test_a_write_that_commits_between_two_pages_is_in_the_next(database, new_con
     cursor = start(database)
     record(database, 1, 2, 3)
     with new_connections().transaction() as other:
-        change_feed.record(other, [9], Kind.USAGE)
+        change_feed.record(other, [9], ChangeKind.USAGE)
         first = page(database, cursor, 2)
 
     named, _ = pages(database, first.cursor, 2)
@@ -162,14 +162,14 @@ def test_a_deleted_provider_is_named(database):
 def test_a_deletion_without_uuid_ends_the_feed(database):
     """A worker of an earlier version writes it so."""
     cursor = start(database)
-    record(database, 3, kind=Kind.DELETED)
+    record(database, 3, kind=ChangeKind.DELETED)
     assert page(database, cursor) is None
     assert page(database, start(database)) is not None
 
 
 def test_rows_without_lane_are_named_once_they_have_one(database):
     cursor = start(database)
-    values = {"resource_provider_id": 4, "kind": int(Kind.USAGE)}
+    values = {"resource_provider_id": 4, "kind": int(ChangeKind.USAGE)}
     database.write(lambda c: c.execute(sa.insert(FEED).values(values)))
 
     assert change_feed.has_news(database, cursor)
@@ -285,7 +285,7 @@ def test_writers_that_fail_leave_no_lane_behind(database, new_connections):
     lanes = start(database).lanes.keys()
     for number in range(2, 6):
         with contextlib.suppress(ZeroDivisionError), new_connections().transaction() as other:
-            change_feed.record(other, [number], Kind.USAGE)
+            change_feed.record(other, [number], ChangeKind.USAGE)
             raise ZeroDivisionError
         record(database, number)
     assert start(database).lanes.keys() == lanes
@@ -305,6 +305,6 @@ def test_a_page_costs_the_same_statements_whatever_its_size(database):
 def test_rows_without_provider_are_no_limit(database):
     cursor = start(database)
     for _ in range(3):
-        record(database, NO_PROVIDER, kind=Kind.NAMES)
+        record(database, NO_PROVIDER, kind=ChangeKind.NAMES)
     record(database, 1)
     assert page(database, cursor, 1).providers == [uuid(1)]

@@ -12,7 +12,7 @@ from placement import app, config
 from placement.errors import DatabaseReadOnly
 from placement.storage import tables
 from placement.storage.feed import change_feed, feed_ends, feed_position
-from placement.storage.feed.change_feed import Cursor, Kind
+from placement.storage.feed.change_feed import ChangeKind, Cursor
 from tests.databases.connections import connections
 from tests.databases.fixtures import CHOSEN
 from tests.functional.placement.extensions.changes.lanes import change_in_new_lanes, number_of_lanes
@@ -208,7 +208,7 @@ def test_a_lane_with_an_open_write_stays(filled):
         writer = opened()
         key = writer.read(lambda connection: connection.execute(ids).scalar())
         with writer.transaction() as connection:
-            change_feed.record(connection, [key], Kind.USAGE)
+            change_feed.record(connection, [key], ChangeKind.USAGE)
             change_in_new_lanes(filled.database, MANY, ROOT)
             after = position(filled)
             assert filled.database.read(change_feed.start).lanes.keys() == {

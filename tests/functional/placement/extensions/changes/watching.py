@@ -6,7 +6,7 @@ import threading
 import sqlalchemy as sa
 
 from placement.storage import tables
-from placement.storage.feed.change_feed import Kind
+from placement.storage.feed.change_feed import ChangeKind
 from tests.functional.placement.small_cloud import holding, numbered
 
 UUIDS = [numbered("a", number) for number in range(8)]
@@ -240,7 +240,7 @@ def append_as_before_lanes(database, seed):
         if not ids:
             return
         key = random.Random(seed).choice(ids)
-        row = {"resource_provider_id": key, "kind": int(Kind.ROW)}
+        row = {"resource_provider_id": key, "kind": int(ChangeKind.ROW)}
         values = {"name": f"old {seed}"}
         connection.execute(sa.update(providers).where(providers.c.id == key).values(values))
         connection.execute(sa.insert(feed).values(row))

@@ -4,8 +4,8 @@ from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.domain.consumer import UNCHECKED, ConsumerRequest
 from placement.extensions.claims.choice import Chooser
-from placement.extensions.claims.claim_batch import Batch, Job
-from placement.extensions.claims.operation import Claim
+from placement.extensions.claims.claim_batch import ClaimBatch, Job
+from placement.extensions.claims.operation import ClaimRequest
 from tests.endless import endless
 from tests.functional.placement.small_cloud import expect, numbered, stock
 
@@ -42,12 +42,12 @@ def joint_job(service, number, request=ONE_VCPU):
     """Return a claim that waits for a thread which makes several together."""
     live = LiveSnapshot(service.database)
     wanted = ConsumerRequest(numbered("c", number), "p", "u", UNCHECKED, "INSTANCE", {})
-    return Job(Claim(service.database, live, Chooser.first(request), [wanted], endless))
+    return Job(ClaimRequest(service.database, live, Chooser.first(request), [wanted], endless))
 
 
 def make_together(jobs):
     """Make what can be made in one write; nobody waits in a line."""
-    Batch(jobs, lambda job, root: None, frozenset).run()
+    ClaimBatch(jobs, lambda job, root: None, frozenset).run()
 
 
 def got(response):

@@ -17,9 +17,9 @@ from placement.domain.consumer import UNCHECKED, ConsumerRequest
 from placement.errors import ClaimUnfinished, NoCandidate, SearchUnfinished
 from placement.extensions.claims import claim_batch
 from placement.extensions.claims.choice import Chooser, Strategy
-from placement.extensions.claims.claim_batch import Batch, Job
+from placement.extensions.claims.claim_batch import ClaimBatch, Job
 from placement.extensions.claims.claim_lines import ClaimLines
-from placement.extensions.claims.operation import Claim
+from placement.extensions.claims.operation import ClaimRequest
 from placement.storage import consumers, tables
 from tests.endless import endless
 from tests.functional.placement.extensions.claims.claiming import (
@@ -274,7 +274,7 @@ class Seen:
 def alone(claim):
     job = Job(claim)
     job.is_alone = True
-    Batch([job], lambda job, root: None, frozenset).run()
+    ClaimBatch([job], lambda job, root: None, frozenset).run()
     if job.error is not None:
         raise job.error
     return job.results
@@ -284,7 +284,7 @@ def claim_of(service, cloud, request=None, budget=endless):
     """Return a claim of one VCPU for the first consumer."""
     request = request or CandidateRequest((Group("", {"VCPU": 1}),))
     wanted = ConsumerRequest(numbered("c", 1), "p", "u", UNCHECKED, "INSTANCE", {})
-    return Claim(service.database, cloud, Chooser.first(request), [wanted], budget)
+    return ClaimRequest(service.database, cloud, Chooser.first(request), [wanted], budget)
 
 
 def outdated(service, change):

@@ -4,7 +4,7 @@ import pytest
 
 from placement import search_parts
 from placement.app import metrics_layout
-from placement.extensions.monitoring.cloud import Cloud
+from placement.extensions.monitoring.cloud import CloudMetrics
 from placement.extensions.monitoring.counting import Counting
 from placement.extensions.monitoring.providers import ProviderPage
 from placement.extensions.monitoring.suspected import Suspected
@@ -32,7 +32,7 @@ def counted(new_service, counting, monkeypatch):
 
     Its pages wait for their figures, so that a busy machine shows the same ones.
     """
-    for kind in (Cloud, Suspected, ProviderPage):
+    for kind in (CloudMetrics, Suspected, ProviderPage):
         waiting = functools.partial(kind, patience=60)
         monkeypatch.setattr(search_parts, kind.__name__, waiting)
     return new_service(counting=counting, **AUDITED)

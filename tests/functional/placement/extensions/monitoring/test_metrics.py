@@ -401,7 +401,7 @@ def test_the_page_is_answered_while_the_database_is_not(counted):
     def refuse():
         raise RuntimeError("the database is away")
 
-    silent = cloud.Cloud(counted.database, refuse, patience=0.1)
+    silent = cloud.CloudMetrics(counted.database, refuse, patience=0.1)
     shown = page_of([silent])
     collected = []
     request = {"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics"}

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from compute.cli.command_line import InvalidInput
+from compute.cli.command_line import UnusableInput
 from compute.cli.output import drawn_file
 
 EMPTY = {"trees": [], "consumers": {}}
@@ -25,7 +25,7 @@ def is_whole(path):
 def test_a_device_stays_a_device(tmp_path):
     pipe = tmp_path / "device"
     os.mkfifo(pipe)
-    with pytest.raises(InvalidInput, match="device is no file"):
+    with pytest.raises(UnusableInput, match="device is no file"):
         write(pipe)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert os.listdir(tmp_path) == ["device"]
@@ -34,7 +34,7 @@ def test_a_device_stays_a_device(tmp_path):
 def test_a_link_to_a_device_stays_a_link(tmp_path):
     link = tmp_path / "null"
     link.symlink_to("/dev/null")
-    with pytest.raises(InvalidInput, match="null is no file"):
+    with pytest.raises(UnusableInput, match="null is no file"):
         write(link)
     assert link.is_symlink()
 
@@ -52,7 +52,7 @@ def test_what_a_link_leads_to_is_written(tmp_path):
 def test_a_link_to_itself_is_refused(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(link)
-    with pytest.raises(InvalidInput, match="link"):
+    with pytest.raises(UnusableInput, match="link"):
         write(link)
 
 
@@ -74,7 +74,7 @@ def test_a_folder_that_goes_meanwhile_is_told(tmp_path):
     path.parent.mkdir()
     drawn_file.check(str(path))
     path.parent.rmdir()
-    with pytest.raises(InvalidInput, match="gone"):
+    with pytest.raises(UnusableInput, match="gone"):
         drawn_file.write(str(path), "Provider trees", "tree", EMPTY)
 
 
@@ -87,7 +87,7 @@ def test_what_ends_early_leaves_what_was_there(tmp_path, monkeypatch, error):
         raise error
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises((InvalidInput, KeyboardInterrupt)) as raised:
+    with pytest.raises((UnusableInput, KeyboardInterrupt)) as raised:
         write(path)
     assert isinstance(error, KeyboardInterrupt) or "No space left" in str(raised.value)
     assert (path.read_text(), os.listdir(tmp_path)) == ("of last week", ["tree.html"])

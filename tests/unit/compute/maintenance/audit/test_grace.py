@@ -2,13 +2,13 @@
 
 import pytest
 
-from compute.consumers.rules import Kind, Verdict
+from compute.consumers.rules import ConsumerKind, ConsumerVerdict
 from compute.maintenance.audit.audit import UNKNOWN, Orphan
 from compute.maintenance.audit.grace import Grace
 
 
 def orphan(consumer="c", provider="p", **resources):
-    verdict = Verdict(Kind.UNRECORDED, "nobody knows it")
+    verdict = ConsumerVerdict(ConsumerKind.UNRECORDED, "nobody knows it")
     resources = resources or {"VCPU": 1}
     return Orphan(consumer, provider, "host1", resources, UNKNOWN, None, None, None, verdict, True)
 

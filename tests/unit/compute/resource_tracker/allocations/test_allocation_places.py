@@ -2,7 +2,7 @@
 
 import pytest
 
-from compute.consumers.held_shares import Holding, Share, Side
+from compute.consumers.held_shares import InstanceHolding, Share, Side
 from compute.provider_tree import ProviderTree
 from compute.records.instance import Flavor, Instance
 from compute.records.migration import Migration
@@ -28,7 +28,7 @@ def tree():
 def test_both_ends_of_a_resize_share_one_disk_as_large_as_the_larger_flavors(tree, old, new):
     instance = Instance(flavor=old, old_flavor=old, new_flavor=new)
     shares = (Share(Side.OLD, old), Share(Side.NEW, new))
-    held = Holding(instance, shares, Migration(instance.uuid, migration_type="resize"))
+    held = InstanceHolding(instance, shares, Migration(instance.uuid, migration_type="resize"))
 
     found = placed(held, shares, NODE, tree, {}, on_shared_storage=True)
 

@@ -1,6 +1,6 @@
 """What a tracked node tells of what is held of it (compute.md §4.9)."""
 
-from compute.consumers.held_shares import Holding, Share, Side
+from compute.consumers.held_shares import InstanceHolding, Share, Side
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import RESIZED, Instance
 from compute.records.migration import REVERTED, Migration
@@ -23,13 +23,13 @@ def left(**holdings):
 
 
 def test_an_instance_whose_move_here_is_being_reverted_has_left():
-    assert left(gone=Holding(instance(), (), migration())) == {"gone"}
+    assert left(gone=InstanceHolding(instance(), (), migration())) == {"gone"}
 
 
 def test_others_have_not():
     share = Share(Side.OLD, TINY)
 
-    assert left(passed_by=Holding(instance())) == set()
-    assert left(here=Holding(instance(), (share,), migration())) == set()
-    assert left(moving=Holding(instance(), (), migration("migrating"))) == set()
-    assert left(settled=Holding(instance(vm_state="active"), (), migration())) == set()
+    assert left(passed_by=InstanceHolding(instance())) == set()
+    assert left(here=InstanceHolding(instance(), (share,), migration())) == set()
+    assert left(moving=InstanceHolding(instance(), (), migration("migrating"))) == set()
+    assert left(settled=InstanceHolding(instance(vm_state="active"), (), migration())) == set()

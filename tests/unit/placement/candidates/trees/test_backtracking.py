@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from placement.candidates.budget import OutOfTime
-from placement.candidates.tree_problem import Local, Shape, Variable
+from placement.candidates.tree_problem import Local, RequestShape, Variable
 from tests.unit.placement.candidates.tree_problems import (
     VF,
     VGPU,
@@ -144,7 +144,7 @@ def test_groups_that_need_a_provider_each_are_matched_by_amount():
         Variable(str(n), int(amount > 1), ((VF, amount),), ((VF, amount),))
         for n, amount in enumerate(amounts)
     )
-    shape = Shape(variables, (), 0, isolate=True, nested=True)
+    shape = RequestShape(variables, (), 0, isolate=True, nested=True)
 
     assert list(solutions(shape, locals_, looks(1))) == []
 
@@ -157,7 +157,7 @@ def undecidable():
         demand = tuple((key, source.randint(20, 45)) for key in (VF, VGPU))
         variables.append(Variable(str(number), 0, demand, demand))
     locals_ = [Local(1, 0, 1 << n, -1, (98, 98)) for n in range(11)]
-    return Shape(tuple(variables), (), 0, False, nested=True), locals_
+    return RequestShape(tuple(variables), (), 0, False, nested=True), locals_
 
 
 def test_what_no_bound_decides_ends_with_the_budget():

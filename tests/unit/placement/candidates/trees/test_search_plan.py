@@ -1,6 +1,6 @@
 """The order in which the search within one tree assigns its variables."""
 
-from placement.candidates.tree_problem import Local, Shape, Variable, options_of
+from placement.candidates.tree_problem import Local, RequestShape, Variable, options_of
 from placement.candidates.trees.search_plan import plan
 from tests.unit.placement.candidates.tree_problems import devices, shape_of
 
@@ -33,7 +33,7 @@ def test_a_top_is_the_concern_of_the_last_variable_that_can_be_on_it():
 
 def test_trait_sets_that_variables_behind_can_hit_are_known():
     variables = tuple(Variable("", 0, ((key, 1),), ()) for key in (1, 2))
-    shape = Shape(variables, (), 2, isolate=False, nested=True)
+    shape = RequestShape(variables, (), 2, isolate=False, nested=True)
     locals_ = [Local(1, 0b01, 1, -1, ()), Local(1, 0b10, 2, -1, ())]
 
     assert [variable.hits_behind for variable in planned(shape, locals_).variables] == [0b11, 0]

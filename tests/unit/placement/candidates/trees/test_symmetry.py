@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.candidates.tree_problem import Local, Shape, Variable, options_of
+from placement.candidates.tree_problem import Local, RequestShape, Variable, options_of
 from placement.candidates.trees.assignment import Assignment
 from placement.candidates.trees.counting import CountedSolutions
 from placement.candidates.trees.search_plan import plan
@@ -16,7 +16,7 @@ OWN, ANOTHER = -1, 7
 def uncontested(nested):
     """Two groups, each with a class of its own."""
     variables = tuple(Variable(str(n), 0, ((key, 1),), ()) for n, key in enumerate((VF, VGPU)))
-    return Shape(variables, (), 0, isolate=False, nested=nested)
+    return RequestShape(variables, (), 0, isolate=False, nested=nested)
 
 
 def locals_of(*trees):

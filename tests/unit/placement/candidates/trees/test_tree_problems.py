@@ -5,7 +5,7 @@ import dataclasses
 from placement.candidates.masks.filter import GroupFilter
 from placement.candidates.masks.step_listener import Account
 from placement.candidates.request import CandidateRequest, Group
-from placement.candidates.trees.tree_problems import Trees
+from placement.candidates.trees.tree_problems import AnchorTrees
 from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 
@@ -29,7 +29,7 @@ def found_in(snapshot):
     roots = snapshot.forest.is_root
     filtering = GroupFilter(snapshot, roots, Account())
     groups = [filtering.apply(group) for group in REQUEST.groups]
-    trees = Trees(snapshot, REQUEST, groups, endless())
+    trees = AnchorTrees(snapshot, REQUEST, groups, endless())
     (family,) = trees.families(*trees.split(roots))
     names = [snapshot.register.uuids[slot] for slot in family.slots(0)]
     solutions = (family.solutions.at(number) for number in range(100))

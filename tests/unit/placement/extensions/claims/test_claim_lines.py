@@ -59,7 +59,7 @@ def batches(monkeypatch):
             def run(self):
                 run(self)
 
-        monkeypatch.setattr(claim_lines, "Batch", Batch)
+        monkeypatch.setattr(claim_lines, "ClaimBatch", Batch)
 
     return made_by
 

@@ -3,7 +3,7 @@
 import pytest
 
 from placement.domain.provider import Member
-from placement.extensions.provider_tree_changes.rules import TreeChange, TreePlan, Wanted
+from placement.extensions.provider_tree_changes.rules import TreeChange, TreePlan, WantedProvider
 
 ROOT = "root"
 STORED = Member(1, ROOT, "root's name", 0, 1, None)
@@ -23,7 +23,7 @@ class Name(str):
 
 def plan(parents, members=()):
     """Return the plan that creates providers: name → parent."""
-    wanted = {name: Wanted(None, name, parent) for name, parent in parents.items()}
+    wanted = {name: WantedProvider(None, name, parent) for name, parent in parents.items()}
     change = TreeChange(ROOT, wanted, {}, (), False)
     return TreePlan(change, {member.uuid: member for member in members})
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.extensions.suspects.rules import KINDS, Mark, pci_address, short_name
+from placement.extensions.suspects.rules import KINDS, SuspectMark, pci_address, short_name
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_names_are_alike_but_for_domain_and_case(one, other, alike):
 
 
 def test_a_mark_is_read_as_it_was_written():
-    marks = [Mark(rank, 2**31 - 1, 7) for rank in range(len(KINDS))]
-    assert [Mark.parsed(str(mark)) for mark in marks] == marks
+    marks = [SuspectMark(rank, 2**31 - 1, 7) for rank in range(len(KINDS))]
+    assert [SuspectMark.parsed(str(mark)) for mark in marks] == marks
     assert sorted(marks, reverse=True) == marks[::-1]
 
 
@@ -80,4 +80,4 @@ def test_a_mark_is_read_as_it_was_written():
 )
 def test_any_other_text_is_no_mark(text):
     with pytest.raises(ValueError, match="no marker that the service gave out"):
-        Mark.parsed(text)
+        SuspectMark.parsed(text)
