@@ -126,7 +126,7 @@ def flavors(draw):
     cpus, disks = {"VCPU": draw(some)}, {"DISK_GB": draw(some)}
     trait = draw(st.sampled_from([()] * 4 + [(frozenset(["CUSTOM_A"]),)]))
     policy = draw(st.sampled_from(["none", "isolate"]))
-    shape = draw(st.sampled_from(["plain", "nodes", "unlike", "devices", "near", "all"]))
+    shape = draw(st.sampled_from(["plain", "nodes", "unlike", "devices", "beside", "near", "all"]))
     if shape == "plain":
         asks = [Ask("", {**cpus, "MEMORY_MB": draw(some), **disks}, trait)]
         return Question(tuple(asks))
@@ -135,6 +135,9 @@ def flavors(draw):
         return Question(tuple(asks), policy)
     if shape == "unlike":
         return Question((Ask("1", cpus, trait), Ask("2", {"VCPU": draw(some)})), policy)
+    if shape == "beside":
+        asks = [Ask("1", disks), Ask("2", disks), Ask("", {"DISK_GB": draw(some)}, trait)]
+        return Question(tuple(asks), "isolate")
     if shape == "devices":
         count = draw(st.integers(1, 3))
         asks = [Ask(str(number), disks, trait) for number in range(1, count + 1)]

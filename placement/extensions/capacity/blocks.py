@@ -87,8 +87,10 @@ class Block:
             whole = free.of(class_id, options) // unit * unit
             bounds.append(_sum(at, whole, size) // total)
         if self.apart:
-            times = np.maximum.reduce([free.times(part.demand, options) for part in self.parts])
-            bounds.append(_spread(at, times, np.ones(len(at), np.int64), len(self.parts), size))
+            groups = [part for part in self.parts if part.suffix]
+            able = [part.own[options] * free.times(part.demand, options) for part in groups]
+            times, once = np.maximum.reduce(able), np.ones(len(at), np.int64)
+            bounds.append(_spread(at, times, once, len(groups), size))
         most = np.minimum.reduce(bounds)
         alone = np.bincount(at, minlength=size) == 1
         here = alone[at]
@@ -152,15 +154,25 @@ def _compete(one: RequestPart, other: RequestPart, isolate: bool) -> bool:
 def _of_equal_parts(
     free: FreeAmounts, parts: Sequence[RequestPart], keys: Keys, apart: bool, but: Mask | None
 ) -> Numbers:
-    """Return for how many requests there is room if each has so many equal parts."""
+    """Return for how many requests there is room if each has so many equal parts.
+
+    :param apart: whether the suffixed ones need different providers; what is unsuffixed may come
+        from one of theirs
+    """
     mask = parts[0].own if but is None else parts[0].own & ~but
     options = np.flatnonzero(mask)
     at, size = keys[options], len(keys)
     times = free.times(parts[0].demand, options)
     if len(parts) == 1:
         return _sum(at, times, size)
-    each = np.ones(len(at), np.int64) if apart else free.per_request(parts[0].demand, options)
-    return _spread(at, times, each, len(parts), size)
+    each = free.per_request(parts[0].demand, options)
+    if not apart:
+        return _spread(at, times, each, len(parts), size)
+    groups = sum(bool(part.suffix) for part in parts)
+    most = _spread(at, times, np.minimum(each, 1 + len(parts) - groups), len(parts), size)
+    if groups < len(parts):
+        most = np.minimum(most, _spread(at, times, np.minimum(each, 1), groups, size))
+    return most
 
 
 def _spread(at: Keys, times: Numbers, each: Numbers, count: int, size: int) -> Numbers:

@@ -42,6 +42,9 @@ DEVICES = [
     host("h", VCPU=20),
     *(child("h", f"pf{n}", SRIOV_NET_VF=total) for n, total in enumerate([1, 1, 2, 3])),
 ]
+TWO_DISKS = [host("h", DISK_GB=3), child("h", "d", DISK_GB=3)]
+APART = "resources1=DISK_GB:1&resources2=DISK_GB:1&group_policy=isolate"
+ONE_EACH = {"total": 2, "max_unit": 1}
 #: what there is, what is asked for, how many fit
 CASES = {
     "the scarcer class": ([host("h", VCPU=8, MEMORY_MB=10)], "resources=VCPU:1,MEMORY_MB:3", 3),
@@ -136,6 +139,27 @@ CASES = {
         NUMA,
         "resources_N=VCPU:2&resources_M=VCPU:1&group_policy=none",
         3,
+    ),
+    "isolated groups, and as much beside one of them": (
+        TWO_DISKS,
+        f"resources=DISK_GB:1&{APART}",
+        2,
+    ),
+    "isolated groups, and more beside one of them": (TWO_DISKS, f"resources=DISK_GB:2&{APART}", 1),
+    "isolated groups, and no room beside any of them": (
+        [host("h", VCPU=1), *(child("h", f"d{n}", DISK_GB=ONE_EACH) for n in range(3))],
+        f"resources=DISK_GB:1&{APART}",
+        2,
+    ),
+    "isolated groups, and a provider too few beside them": (
+        [host("h", DISK_GB=ONE_EACH), child("h", "d", DISK_GB=ONE_EACH)],
+        f"resources=DISK_GB:1&{APART}",
+        0,
+    ),
+    "isolated groups that have few providers, and enough beside them": (
+        [host("h", DISK_GB=9), child("h", "d", DISK_GB=2)],
+        f"resources=DISK_GB:1&{APART}",
+        2,
     ),
 }
 
