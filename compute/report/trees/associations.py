@@ -81,7 +81,8 @@ class Associations:
         return True
 
     def load_sharing(self, context: Any, uuid: str, aggregates: set[str]) -> None:
-        """Read the providers that share with the aggregates of a tree that was just read."""
+        """Read the providers that share with the aggregates of the tree of `uuid`."""
+        self._cache.note_sharing(uuid, ())
         if not aggregates:
             return
         sharing = self._whole_trees.sharing(context, aggregates)
@@ -89,10 +90,10 @@ class Associations:
             self._refresh_sharing_providers(context, uuid, aggregates, force=True)
             return
         for row in sharing:
-            if not self._cache.tree.exists(row["uuid"]):
-                self._cache.tree.new_root(row["name"], row["uuid"], row["generation"])
+            self._is_new_root(row)
             self._cache.keep(row)
             self._cache.note_read(row["uuid"])
+        self._cache.note_sharing(uuid, [row["uuid"] for row in sharing])
 
     def _refresh_own(self, context: Any, uuid: str) -> set[int | None]:
         """Read inventories, aggregates and traits, and return the generations they had then.
@@ -125,12 +126,18 @@ class Associations:
     def _refresh_sharing_providers(
         self, context: Any, uuid: str, aggregates: set[str], force: bool
     ) -> None:
-        for row in self._providers.sharing(context, aggregates):
-            bare = True
-            try:
-                self._cache.tree.new_root(row["name"], row["uuid"], row["generation"])
-            except ValueError:
-                bare = False  # it is known already
+        sharing = self._providers.sharing(context, aggregates)
+        self._cache.note_sharing(uuid, [row["uuid"] for row in sharing], others=True)
+        for row in sharing:
+            bare = self._is_new_root(row)
             if bare and self.recollect(context, row["uuid"], refresh_sharing=False):
                 continue
             self.refresh(context, row["uuid"], force=force or bare, refresh_sharing=False)
+
+    def _is_new_root(self, row: dict[str, Any]) -> bool:
+        """Put a sharing provider into the cache, bare; return False if it is known already."""
+        try:
+            self._cache.tree.new_root(row["name"], row["uuid"], row["generation"])
+        except ValueError:
+            return False
+        return True

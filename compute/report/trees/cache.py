@@ -6,6 +6,7 @@ inventories, aggregates and traits – were last read.
 Several threads may use one cache, each with a tree of its own; sharing providers belong to several
 trees. No lock is held during a request. So another thread may forget the providers that a thread
 works with, after a conflict. `working_with` makes a conflict of that, which is worth a retry.
+Where a sharing provider is missing, `missing_sharing` tells that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from oslo_config import cfg
 
 from compute.exceptions import ResourceProviderUpdateConflict
-from compute.provider_tree import ProviderTree
+from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.report.trees.recollection import Recollection
 
@@ -33,6 +34,7 @@ class ProviderCache:
 
     `tree` has the providers. `read_at` has the time at which a provider's associations were read,
     in seconds of a clock that never goes back; a provider without a time was not read whole.
+    `sharing` has by root the providers that shared with the tree when it was last read or written.
     `recollection` has what was known before a conflict. `gathered` has the allocations of consumers
     as they were read for the reshape that is going on; `before_reshape` has them by root, where
     they were read whole because a reshape may follow. `imagined` has the providers that a rehearsal
@@ -45,6 +47,7 @@ class ProviderCache:
         self._forgotten = 0
         self.tree = ProviderTree()
         self.read_at: dict[str, float] = {}
+        self.sharing: dict[str, set[str]] = {}
         self.recollection = Recollection()
         self.gathered: Allocations = {}
         self.before_reshape: dict[str, Allocations] = {}
@@ -72,6 +75,7 @@ class ProviderCache:
         self._forgotten += 1
         self.tree = ProviderTree()
         self.read_at = {}
+        self.sharing = {}
         self.recollection = Recollection()
         self.gathered = {}
         self.before_reshape = {}
@@ -103,6 +107,7 @@ class ProviderCache:
             self.tree.forget(members[0])
         for member in members:
             self.read_at.pop(member, None)
+            self.sharing.pop(member, None)
 
     def invalidate(self, name_or_uuid: str, cacheonly: bool = False) -> None:
         """Forget a provider and all below it; unknown ones are fine.
@@ -116,6 +121,7 @@ class ProviderCache:
                 self.tree.forget(name_or_uuid)
             except ValueError:
                 LOG.debug("Provider %s was not cached.", name_or_uuid)
+            self.sharing.pop(name_or_uuid, None)
         self.read_at.pop(name_or_uuid, None)
 
     # Keeping
@@ -129,6 +135,34 @@ class ProviderCache:
         self.tree.update_inventory(uuid, row["inventories"])
         self.tree.update_aggregates(uuid, row["aggregates"])
         self.tree.update_traits(uuid, row["traits"], generation=row["generation"])
+
+    # Sharing
+
+    def note_sharing(self, uuid: str, sharing: Iterable[str], others: bool = False) -> None:
+        """Remember which providers share with the tree of `uuid`.
+
+        With `others` they are added to those that are remembered. Raise ValueError if the tree
+        isn't known.
+        """
+        root = self.tree.get_provider_uuids_in_tree(uuid)[0]
+        known = self.sharing.get(root, set()) if others else set()
+        self.sharing[root] = known | set(sharing)
+
+    def note_sharing_in(self, wanted: ProviderTree) -> None:
+        """Remember which providers share with the one tree that shall be written."""
+        if isinstance(wanted, ProviderSubTree) and len(wanted.roots) > 1:
+            root = wanted.scope_rp_uuid
+            members = wanted.subtree_with_sharing(root).get_provider_uuids()
+            self.sharing[root] = set(members).difference(wanted.get_provider_uuids_in_tree(root))
+
+    def missing_sharing(self, copied: ProviderTree, uuid: str) -> bool:
+        """Say whether a copy lacks a provider that shared with the tree of `uuid`.
+
+        A conflict of another node may have made the client forget it. The tree itself was read
+        since, so nothing else would have it read again for long.
+        """
+        root = copied.get_provider_uuids_in_tree(uuid)[0]
+        return not all(map(copied.exists, self.sharing.get(root, ())))
 
     # Rehearsing
 

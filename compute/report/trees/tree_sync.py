@@ -72,6 +72,7 @@ class TreeSync:
         cache = self._parts.cache
         with cache.working_with(next(iter(wanted.get_provider_uuids()), "")):
             cache.stop_imagining(wanted.get_provider_uuids())
+            cache.note_sharing_in(wanted)
             changed = self._run_at_once(context, wanted, allocations)
             if changed is None:
                 changed = self._run_one_by_one(context, wanted, allocations)

@@ -6,8 +6,8 @@ See compute.md §3.6.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 
 from compute import exceptions
 from compute.provider_tree import ProviderSubTree, ProviderTree
@@ -15,7 +15,9 @@ from compute.report.trees.associations import Associations
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import FOUND, Providers
 from compute.report.trees.whole_trees import Row, WholeTrees
-from compute.report.wire.transport import reached
+from compute.report.wire.transport import ATTEMPTS, reached
+
+_T = TypeVar("_T", bound=ProviderTree)
 
 
 class Trees:
@@ -88,6 +90,7 @@ class Trees:
             return False
         self._cache.tree.populate_from_iterable(rows)
         members = self._cache.tree.get_provider_uuids_in_tree(uuid)
+        self._cache.note_sharing(uuid, ())
         for member in members:
             # They have no associations yet: none may pass for fresh if the next reads fail.
             self._cache.note_unread(member)
@@ -161,7 +164,7 @@ class Trees:
         """
         with self._cache.working_with(uuid):
             self.ensure(context, uuid, name, parent_provider_uuid)
-            return copy.deepcopy(self._cache.tree)
+            return self._with_sharing(context, uuid, lambda: copy.deepcopy(self._cache.tree))
 
     def ensured_subtree(
         self,
@@ -187,5 +190,24 @@ class Trees:
             else:
                 self.ensure(context, uuid, name, parent_provider_uuid)
             if with_sharing:
-                return self._cache.tree.subtree_with_sharing(uuid)
+                return self._with_sharing(
+                    context, uuid, lambda: self._cache.tree.subtree_with_sharing(uuid)
+                )
             return self._cache.tree.subtree(uuid)
+
+    def _with_sharing(self, context: Any, uuid: str, copied: Callable[[], _T]) -> _T:
+        """Return a copy that has all providers that share with the tree of `uuid`.
+
+        Those that the client was made to forget are read again. Raise
+        ResourceProviderUpdateConflict if they are forgotten each time.
+        """
+        for _ in range(ATTEMPTS):
+            tree = copied()
+            if not self._cache.missing_sharing(tree, uuid):
+                return tree
+            members = tree.get_provider_uuids_in_tree(uuid)
+            aggregates = {one for member in members for one in tree.data(member).aggregates}
+            self._associations.load_sharing(context, uuid, aggregates)
+        raise exceptions.ResourceProviderUpdateConflict(
+            uuid=uuid, generation=0, error="others keep changing the providers that share with it"
+        )

@@ -22,6 +22,8 @@ BOTH = {
     "test_report_client_reading",
     "test_report_client_reshape",
     "test_report_client_tree_sync",
+    "test_shared_client",
+    "test_shared_pools",
 }
 
 

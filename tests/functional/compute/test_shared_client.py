@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from compute.exceptions import ResourceProviderUpdateConflict, ResourceProviderVanished
+from compute.report.wire.transport import ATTEMPTS
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -114,3 +115,81 @@ def test_what_others_deleted_meanwhile_isnt_made_again(client, context, outsider
     with pytest.raises(ResourceProviderVanished):
         client.update_from_provider_tree(context, tree)
     assert not outsider.exists(theirs)
+
+
+GETTERS = pytest.mark.parametrize(
+    "get",
+    [
+        lambda client, *args: client.get_provider_tree_and_ensure_root(*args),
+        lambda client, *args: client.get_provider_subtree_and_ensure_root(*args, with_sharing=True),
+    ],
+    ids=["a copy of everything", "one node's copy"],
+)
+
+
+@GETTERS
+def test_a_pool_that_another_node_had_forgotten_is_read_again_once(
+    client, context, placement_adapter, nodes, pool, get
+):
+    for node in nodes:
+        get(client, context, node)
+    client.cache.forget_tree(pool)
+    tree = get(client, context, nodes[0])
+    assert tree.data(pool).inventory["DISK_GB"]["total"] == 500
+    placement_adapter.requests.clear()
+    for node in nodes:
+        assert get(client, context, node).exists(pool)
+    assert placement_adapter.requests == []
+
+
+@GETTERS
+@pytest.mark.parametrize("change", ["deleted", "shares no longer", "shares with others"])
+def test_a_pool_that_is_forgotten_and_shares_no_longer_isnt_looked_for_again(
+    client, context, outsider, placement_adapter, nodes, pool, get, change
+):
+    get(client, context, nodes[0])
+    client.cache.forget_tree(pool)
+    if change == "deleted":
+        outsider.call("DELETE", f"/resource_providers/{pool}")
+    elif change == "shares no longer":
+        outsider.set_traits(pool, [])
+    else:
+        outsider.set_aggregates(pool, [str(uuid4())])
+    assert not get(client, context, nodes[0]).exists(pool)
+    placement_adapter.requests.clear()
+    get(client, context, nodes[0])
+    assert placement_adapter.requests == []
+
+
+@GETTERS
+@pytest.mark.parametrize("times", [ATTEMPTS - 2, ATTEMPTS])
+def test_a_pool_that_is_forgotten_whenever_it_was_read_is_a_conflict_in_the_end(
+    client, context, monkeypatch, nodes, pool, get, times
+):
+    get(client, context, nodes[0])
+    load, left = client.associations.load_sharing, [pool] * times
+
+    def disturbed(*args):
+        load(*args)
+        if left:
+            client.cache.forget_tree(left.pop())
+
+    monkeypatch.setattr(client.associations, "load_sharing", disturbed)
+    client.cache.forget_tree(pool)
+    if times < ATTEMPTS:
+        assert get(client, context, nodes[0]).exists(pool)
+    else:
+        with pytest.raises(ResourceProviderUpdateConflict):
+            get(client, context, nodes[0])
+
+
+def test_a_pool_that_the_client_made_and_forgot_is_read_again(client, context, nodes, aggregate):
+    tree = client.get_provider_subtree_and_ensure_root(context, nodes[0], with_sharing=True)
+    made = str(uuid4())
+    tree.new_root(f"pool-{made}", made)
+    tree.add_traits(made, SHARES)
+    tree.add_aggregates(made, aggregate)
+    client.update_from_provider_tree(context, tree)
+    client.cache.forget_tree(made)
+    tree = client.get_provider_subtree_and_ensure_root(context, nodes[0], with_sharing=True)
+    assert tree.data(made).traits == {SHARES}
