@@ -277,6 +277,25 @@ class ProviderTree:
         self._conflicts.discard(node.uuid)
         node.note_generation(generation)
 
+    # All properties
+
+    @_locked
+    def update_all(
+        self,
+        name_or_uuid: str,
+        inventory: Inventory,
+        aggregates: Iterable[str],
+        traits: Iterable[str],
+        generation: int | None,
+    ) -> None:
+        """Replace inventory, aggregates, traits and generation; no copy has only some of them."""
+        node = self._forest.get(name_or_uuid)
+        node.inventory = copied_inventory(inventory)
+        node.aggregates = set(aggregates)
+        node.traits = set(traits)
+        self._forest.traits_changed()
+        node.note_generation(generation)
+
     # Inventory
 
     @_locked

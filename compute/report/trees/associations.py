@@ -51,17 +51,9 @@ class Associations:
         # Until the provider is read whole it is stale, for other threads as well.
         self._cache.note_unread(uuid)
         for _ in range(ATTEMPTS):
-            generations = self._refresh_own(context, uuid)
-            if len(generations) == 1:
+            if self._refresh_own(context, uuid):
                 break
             LOG.debug("Provider %s changed while it was read; reading it again.", uuid)
-        else:
-            # The parts are of different age. The oldest generation goes with them, so that no
-            # write of ours replaces what is newer.
-            known = self._cache.tree.data(uuid)
-            self._cache.tree.update_traits(
-                uuid, known.traits, generation=min(generations, key=lambda one: one or 0)
-            )
         if refresh_sharing:
             members = self._cache.tree.data(uuid).aggregates
             self._refresh_sharing_providers(context, uuid, members, force)
@@ -95,8 +87,8 @@ class Associations:
             self._cache.note_read(row["uuid"])
         self._cache.note_sharing(uuid, [row["uuid"] for row in sharing])
 
-    def _refresh_own(self, context: Any, uuid: str) -> set[int | None]:
-        """Read inventories, aggregates and traits, and return the generations they had then.
+    def _refresh_own(self, context: Any, uuid: str) -> bool:
+        """Read inventories, aggregates and traits; say whether they are of one generation.
 
         If the provider doesn't exist any more, forget its tree and raise ResourceProviderVanished.
         """
@@ -112,16 +104,29 @@ class Associations:
             self._cache.forget_tree(uuid)
             raise exceptions.ResourceProviderVanished(uuid=uuid) from failure
 
-    def _read_own(self, context: Any, uuid: str) -> set[int | None]:
-        self.refresh_inventory(context, uuid)
-        generations = {self._cache.tree.data(uuid).generation}
+    def _read_own(self, context: Any, uuid: str) -> bool:
+        inventory = self._providers.inventory_of(context, uuid)
+        if inventory is None:
+            raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
         aggregates = self._providers.aggregates_of(context, uuid)
-        self._cache.tree.update_aggregates(
-            uuid, aggregates.aggregates, generation=aggregates.generation
-        )
         traits = self._providers.traits_of(context, uuid)
-        self._cache.tree.update_traits(uuid, traits.traits, generation=traits.generation)
-        return generations | {aggregates.generation, traits.generation}
+        generations = {
+            inventory["resource_provider_generation"],
+            aggregates.generation,
+            traits.generation,
+        }
+        # All at once, for threads that copy it meanwhile. Of parts of different age the oldest
+        # generation counts, so that no write of ours replaces what is newer.
+        self._cache.keep(
+            {
+                "uuid": uuid,
+                "inventories": inventory["inventories"],
+                "aggregates": aggregates.aggregates,
+                "traits": traits.traits,
+                "generation": min(generations),
+            }
+        )
+        return len(generations) == 1
 
     def _refresh_sharing_providers(
         self, context: Any, uuid: str, aggregates: set[str], force: bool

@@ -131,10 +131,9 @@ class ProviderCache:
 
         :param row: with `uuid`, `inventories`, `aggregates`, `traits` and `generation`
         """
-        uuid = row["uuid"]
-        self.tree.update_inventory(uuid, row["inventories"])
-        self.tree.update_aggregates(uuid, row["aggregates"])
-        self.tree.update_traits(uuid, row["traits"], generation=row["generation"])
+        self.tree.update_all(
+            row["uuid"], row["inventories"], row["aggregates"], row["traits"], row["generation"]
+        )
 
     # Sharing
 

@@ -193,3 +193,29 @@ def test_a_pool_that_the_client_made_and_forgot_is_read_again(client, context, n
     client.cache.forget_tree(made)
     tree = client.get_provider_subtree_and_ensure_root(context, nodes[0], with_sharing=True)
     assert tree.data(made).traits == {SHARES}
+
+
+@pytest.mark.parametrize("change", [changed_inventory, changed_traits, changed_aggregates])
+def test_a_copy_made_while_a_pool_is_read_doesnt_mix_old_and_new(
+    client, context, outsider, placement_adapter, aggregate, nodes, pool, change
+):
+    """Old traits at the new generation would be written over the new ones."""
+    for node in nodes:
+        client.get_provider_subtree_and_ensure_root(context, node, with_sharing=True)
+    change(outsider, pool, aggregate)
+    now = outsider.totals(pool), outsider.traits(pool), outsider.aggregates(pool)
+    for uuid in (nodes[1], pool):
+        client.invalidate_resource_provider(uuid, cacheonly=True)
+    copies = []
+    placement_adapter.after = lambda method, url: copies.append(
+        client.cache.tree.subtree_with_sharing(nodes[0])
+    )
+    client.get_provider_subtree_and_ensure_root(context, nodes[1], with_sharing=True)
+    placement_adapter.after = None
+    for tree in copies:
+        tree.update_inventory(pool, {**tree.data(pool).inventory, "VCPU": {"total": 1}})
+        tree.add_traits(pool, "CUSTOM_OURS")
+        tree.add_aggregates(pool, str(uuid4()))
+        with pytest.raises(ResourceProviderUpdateConflict):
+            client.update_from_provider_tree(context, tree)
+    assert (outsider.totals(pool), outsider.traits(pool), outsider.aggregates(pool)) == now
