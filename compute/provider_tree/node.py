@@ -123,6 +123,12 @@ class ProviderNode:
         """Say whether `wanted` is another set than these aggregates."""
         return self.aggregates != set(wanted)
 
+    def take_properties(self, row: Mapping[str, Any]) -> None:
+        """Have what a row of placement tells of inventory, aggregates and traits."""
+        self.inventory = copied_inventory(row["inventories"])
+        self.aggregates = set(row["aggregates"])
+        self.traits = set(row["traits"])
+
     def note_generation(self, generation: int | None) -> None:
         """Remember `generation`, unless there is none to remember."""
         if generation is not None:

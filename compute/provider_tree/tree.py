@@ -124,12 +124,16 @@ class ProviderTree:
         aggregates: pass complete sub-trees. ValueError if a parent is neither listed nor here, or
         if the parents form a circle; nothing is changed then. KeyError without `uuid` or `name`.
         """
-        nodes = {
-            row["uuid"]: ProviderNode(
-                row["name"], row["uuid"], row.get("generation"), row.get("parent_provider_uuid")
-            )
-            for row in provider_dicts or ()
-        }
+        self._populate({row["uuid"]: _bare(row) for row in provider_dicts or ()})
+
+    def populate_whole(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Put in providers with their `inventories`, `aggregates` and `traits`, all at once.
+
+        For the rest see `populate_from_iterable`.
+        """
+        self._populate({row["uuid"]: _whole(row) for row in rows})
+
+    def _populate(self, nodes: Mapping[str, ProviderNode]) -> None:
         with self.lock:
             for node in self._forest.parents_first(nodes.values()):
                 existing = self._forest.by_uuid.get(node.uuid)
@@ -280,21 +284,20 @@ class ProviderTree:
     # All properties
 
     @_locked
-    def update_all(
-        self,
-        name_or_uuid: str,
-        inventory: Inventory,
-        aggregates: Iterable[str],
-        traits: Iterable[str],
-        generation: int | None,
-    ) -> None:
-        """Replace inventory, aggregates, traits and generation; no copy has only some of them."""
-        node = self._forest.get(name_or_uuid)
-        node.inventory = copied_inventory(inventory)
-        node.aggregates = set(aggregates)
-        node.traits = set(traits)
+    def update_all(self, row: Mapping[str, Any], may_add: bool = False) -> None:
+        """Replace inventory, aggregates, traits and generation; no copy has only some of them.
+
+        With `may_add` a provider that isn't here becomes a root; else that is a ValueError.
+
+        :param row: as for `populate_whole`
+        """
+        if may_add and self._forest.find(row["uuid"]) is None:
+            self._insert(_whole({**row, "parent_provider_uuid": None}))
+            return
+        node = self._forest.get(row["uuid"])
+        node.take_properties(row)
         self._forest.traits_changed()
-        node.note_generation(generation)
+        node.note_generation(row["generation"])
 
     # Inventory
 
@@ -428,6 +431,18 @@ class ProviderTree:
     def remove_aggregates(self, name_or_uuid: str, *aggregates: str) -> None:
         """Take away `aggregates`; absent ones are fine."""
         self._forest.get(name_or_uuid).aggregates.difference_update(aggregates)
+
+
+def _bare(row: Mapping[str, Any]) -> ProviderNode:
+    return ProviderNode(
+        row["name"], row["uuid"], row.get("generation"), row.get("parent_provider_uuid")
+    )
+
+
+def _whole(row: Mapping[str, Any]) -> ProviderNode:
+    node = _bare(row)
+    node.take_properties(row)
+    return node
 
 
 class ProviderSubTree(ProviderTree):

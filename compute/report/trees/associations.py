@@ -8,7 +8,7 @@ from typing import Any
 from compute import exceptions
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import Providers
-from compute.report.trees.whole_trees import WholeTrees
+from compute.report.trees.whole_trees import Row, WholeTrees
 from compute.report.wire.transport import ATTEMPTS
 
 LOG = logging.getLogger(__name__)
@@ -43,57 +43,68 @@ class Associations:
         """Read the provider's inventories, aggregates and traits into the cache, if due.
 
         With `refresh_sharing` the providers that share with one of its aggregates are read too, as
-        roots of their own. Raise what the reading methods raise; the cache keeps what was read
-        before the failure.
+        roots of their own. Raise what the reading methods raise; the provider is stale then.
         """
         if not force and not self._cache.is_stale(uuid):
             return
         # Until the provider is read whole it is stale, for other threads as well.
         self._cache.note_unread(uuid)
-        for _ in range(ATTEMPTS):
-            if self._refresh_own(context, uuid):
-                break
-            LOG.debug("Provider %s changed while it was read; reading it again.", uuid)
+        self._cache.tree.update_all(self._own(context, uuid))
         if refresh_sharing:
             members = self._cache.tree.data(uuid).aggregates
-            self._refresh_sharing_providers(context, uuid, members, force)
+            sharing = self._read_sharing(context, members, force)
+            self._cache.note_sharing(uuid, sharing, others=True)
         self._cache.note_read(uuid)
 
-    def recollect(self, context: Any, uuid: str, refresh_sharing: bool = True) -> bool:
-        """Fill in what was read before a conflict, if the provider didn't change; say whether."""
-        known = self._cache.recollection.provider(uuid, self._cache.tree.data(uuid).generation)
-        if known is None:
-            return False
-        self._cache.tree.update_inventory(uuid, known.inventory)
-        self._cache.tree.update_aggregates(uuid, known.aggregates)
-        self._cache.tree.update_traits(uuid, known.traits)
-        if refresh_sharing:
-            self._refresh_sharing_providers(context, uuid, known.aggregates, force=True)
-        self._cache.note_read(uuid)
-        return True
+    def whole_rows(self, context: Any, listed: list[Row]) -> tuple[list[Row], set[str]]:
+        """Return the listed providers of a tree with all they have, and who shares with them.
+
+        Sharing providers are read into the cache. Raise what the reading methods raise.
+        """
+        rows, sharing = list[Row](), set[str]()
+        for row in listed:
+            rows.append(self._whole(context, row))
+            sharing |= self._read_sharing(context, rows[-1]["aggregates"], force=True)
+        return rows, sharing
 
     def load_sharing(self, context: Any, uuid: str, aggregates: set[str]) -> None:
         """Read the providers that share with the aggregates of the tree of `uuid`."""
-        self._cache.note_sharing(uuid, ())
-        if not aggregates:
-            return
-        sharing = self._whole_trees.sharing(context, aggregates)
-        if sharing is None:
-            self._refresh_sharing_providers(context, uuid, aggregates, force=True)
-            return
-        for row in sharing:
-            self._is_new_root(row)
-            self._cache.keep(row)
-            self._cache.note_read(row["uuid"])
-        self._cache.note_sharing(uuid, [row["uuid"] for row in sharing])
+        rows = self._whole_trees.sharing(context, aggregates) if aggregates else []
+        if rows is None:
+            found = self._read_sharing(context, aggregates, force=True)
+        else:
+            found = {row["uuid"] for row in rows}
+            for row in rows:
+                self._cache.keep_sharing(row)
+        self._cache.note_sharing(uuid, found)
 
-    def _refresh_own(self, context: Any, uuid: str) -> bool:
-        """Read inventories, aggregates and traits; say whether they are of one generation.
+    def _whole(self, context: Any, row: Row) -> Row:
+        """Return a listed provider with all it has.
+
+        It is not read if it was known before a conflict and didn't change. Raise what the reading
+        methods raise.
+        """
+        known = self._cache.recollection.provider(row["uuid"], row["generation"])
+        if known is None:
+            return {**row, **self._own(context, row["uuid"])}
+        return {
+            **row,
+            "inventories": known.inventory,
+            "aggregates": known.aggregates,
+            "traits": known.traits,
+        }
+
+    def _own(self, context: Any, uuid: str) -> Row:
+        """Read inventories, aggregates, traits and the generation that they have.
 
         If the provider doesn't exist any more, forget its tree and raise ResourceProviderVanished.
         """
         try:
-            return self._read_own(context, uuid)
+            for _ in range(ATTEMPTS):
+                row, is_even = self._read_own(context, uuid)
+                if is_even:
+                    break
+                LOG.debug("Provider %s changed while it was read; reading it again.", uuid)
         except (
             exceptions.ResourceProviderRetrievalFailed,
             exceptions.ResourceProviderAggregateRetrievalFailed,
@@ -103,8 +114,14 @@ class Associations:
                 raise
             self._cache.forget_tree(uuid)
             raise exceptions.ResourceProviderVanished(uuid=uuid) from failure
+        return row
 
-    def _read_own(self, context: Any, uuid: str) -> bool:
+    def _read_own(self, context: Any, uuid: str) -> tuple[Row, bool]:
+        """Read a provider once; say, too, whether all parts are of one generation.
+
+        Of parts of different age the oldest generation counts, so that no write of ours replaces
+        what is newer.
+        """
         inventory = self._providers.inventory_of(context, uuid)
         if inventory is None:
             raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
@@ -115,34 +132,21 @@ class Associations:
             aggregates.generation,
             traits.generation,
         }
-        # All at once, for threads that copy it meanwhile. Of parts of different age the oldest
-        # generation counts, so that no write of ours replaces what is newer.
-        self._cache.keep(
-            {
-                "uuid": uuid,
-                "inventories": inventory["inventories"],
-                "aggregates": aggregates.aggregates,
-                "traits": traits.traits,
-                "generation": min(generations),
-            }
-        )
-        return len(generations) == 1
+        row = {
+            "uuid": uuid,
+            "inventories": inventory["inventories"],
+            "aggregates": aggregates.aggregates,
+            "traits": traits.traits,
+            "generation": min(generations),
+        }
+        return row, len(generations) == 1
 
-    def _refresh_sharing_providers(
-        self, context: Any, uuid: str, aggregates: set[str], force: bool
-    ) -> None:
+    def _read_sharing(self, context: Any, aggregates: set[str], force: bool) -> set[str]:
+        """Read the providers that share with any of the aggregates; return their uuids."""
         sharing = self._providers.sharing(context, aggregates)
-        self._cache.note_sharing(uuid, [row["uuid"] for row in sharing], others=True)
         for row in sharing:
-            bare = self._is_new_root(row)
-            if bare and self.recollect(context, row["uuid"], refresh_sharing=False):
-                continue
-            self.refresh(context, row["uuid"], force=force or bare, refresh_sharing=False)
-
-    def _is_new_root(self, row: dict[str, Any]) -> bool:
-        """Put a sharing provider into the cache, bare; return False if it is known already."""
-        try:
-            self._cache.tree.new_root(row["name"], row["uuid"], row["generation"])
-        except ValueError:
-            return False
-        return True
+            if self._cache.tree.exists(row["uuid"]):
+                self.refresh(context, row["uuid"], force=force, refresh_sharing=False)
+            else:
+                self._cache.keep_sharing(self._whole(context, row))
+        return {row["uuid"] for row in sharing}

@@ -126,14 +126,10 @@ class ProviderCache:
 
     # Keeping
 
-    def keep(self, row: Mapping[str, Any]) -> None:
-        """Put in what placement told of a provider in one answer. Raise ValueError if unknown.
-
-        :param row: with `uuid`, `inventories`, `aggregates`, `traits` and `generation`
-        """
-        self.tree.update_all(
-            row["uuid"], row["inventories"], row["aggregates"], row["traits"], row["generation"]
-        )
+    def keep_sharing(self, row: Mapping[str, Any]) -> None:
+        """Put in all that placement told of a sharing provider, as a root if it is unknown."""
+        self.tree.update_all(row, may_add=True)
+        self.note_read(row["uuid"])
 
     # Sharing
 

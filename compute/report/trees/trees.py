@@ -14,7 +14,7 @@ from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.report.trees.associations import Associations
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import FOUND, Providers
-from compute.report.trees.whole_trees import Row, WholeTrees
+from compute.report.trees.whole_trees import WholeTrees
 from compute.report.wire.transport import ATTEMPTS, reached
 
 _T = TypeVar("_T", bound=ProviderTree)
@@ -81,22 +81,25 @@ class Trees:
 
     def load(self, context: Any, uuid: str) -> bool:
         """Read the whole tree of `uuid` into the cache; say whether placement knows it."""
-        whole = self._whole_trees.of(context, uuid)
-        if whole is not None:
-            return self._load_whole(context, uuid, whole)
-        rows = self._providers.in_tree(context, uuid)
+        rows = self._whole_trees.of(context, uuid)
+        sharing = None
+        if rows is None:
+            listed = self._providers.in_tree(context, uuid)
+            rows, sharing = self._associations.whole_rows(context, listed)
         if not rows:
             self._cache.invalidate(uuid)
             return False
-        self._cache.tree.populate_from_iterable(rows)
-        members = self._cache.tree.get_provider_uuids_in_tree(uuid)
-        self._cache.note_sharing(uuid, ())
+        members = [row["uuid"] for row in rows]
         for member in members:
-            # They have no associations yet: none may pass for fresh if the next reads fail.
             self._cache.note_unread(member)
+        self._cache.tree.populate_whole(rows)
+        if sharing is None:
+            aggregates = {aggregate for row in rows for aggregate in row["aggregates"]}
+            self._associations.load_sharing(context, uuid, aggregates)
+        else:
+            self._cache.note_sharing(uuid, sharing)
         for member in members:
-            if not self._associations.recollect(context, member):
-                self._associations.refresh(context, member, force=True)
+            self._cache.note_read(member)
         return True
 
     def load_existing(self, context: Any, uuids: Collection[str]) -> set[str]:
@@ -109,22 +112,6 @@ class Trees:
         if trees is not None:
             asked = {row["uuid"] for tree in trees for row in tree}.intersection(uuids)
         return {uuid for uuid in asked if self.load(context, uuid)}
-
-    def _load_whole(self, context: Any, uuid: str, rows: list[Row]) -> bool:
-        if not rows:
-            self._cache.invalidate(uuid)
-            return False
-        members = [row["uuid"] for row in rows]
-        for member in members:
-            self._cache.note_unread(member)
-        self._cache.tree.populate_from_iterable(rows)
-        for row in rows:
-            self._cache.keep(row)
-        aggregates = {aggregate for row in rows for aggregate in row["aggregates"]}
-        self._associations.load_sharing(context, uuid, aggregates)
-        for member in members:
-            self._cache.note_read(member)
-        return True
 
     def _create_and_cache(
         self, context: Any, uuid: str, name: str, parent_provider_uuid: str | None
@@ -142,10 +129,15 @@ class Trees:
         if created.get(FOUND) and self.load(context, uuid):
             return
         parent = created.get("parent_provider_uuid")
-        if parent is None:
-            self._cache.tree.new_root(created["name"], uuid, created["generation"])
-        else:
-            self._cache.tree.new_child(created["name"], parent, uuid, created["generation"])
+        try:
+            if parent is None:
+                self._cache.tree.new_root(created["name"], uuid, created["generation"])
+            else:
+                self._cache.tree.new_child(created["name"], parent, uuid, created["generation"])
+        except ValueError:
+            if not self._cache.tree.exists(uuid):
+                raise
+            return  # another thread has read it since
         self._cache.note_read(uuid)
 
     def ensured_tree(

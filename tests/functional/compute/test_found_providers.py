@@ -243,3 +243,63 @@ def test_a_pool_that_its_own_driver_drops_stays_as_it_is(host, outsider):
     assert (first.failures, second.failures) == ({}, {})
     assert left == made
     assert made[0] == {"DISK_GB": 500}
+
+
+@pytest.mark.parametrize("other", ["reads it", "joins it"])
+def test_a_node_that_joins_a_pool_while_another_node_reads_it_keeps_it_as_well(
+    client, context, outsider, placement_adapter, other
+):
+    """What the client has of the pool by then isn't taken for all that the pool has."""
+    aggregate, theirs = str(uuid4()), str(uuid4())
+    had = {"DISK_GB": {"total": 5}, "CUSTOM_Y": {"total": 1}}
+    pool = outsider.provider(inventory=had, traits=[SHARES, OPERATORS], aggregates=[aggregate])
+    outsider.set_aggregates(pool, [aggregate, theirs])
+
+    def joined(node):
+        tree = client.get_provider_subtree_and_ensure_root(context, node, with_sharing=True)
+        if not tree.exists(pool):
+            tree.new_root(f"name-of-{pool}", pool)
+        tree.add_traits(pool, SHARES, "STORAGE_DISK_SSD")
+        tree.add_aggregates(pool, aggregate)
+        tree.add_aggregates(node, aggregate)
+        return tree
+
+    late, first = joined(outsider.provider()), joined(outsider.provider())
+
+    def join(method, url):
+        if method == "GET" and url == f"/resource_providers/{pool}/aggregates":
+            placement_adapter.before = None
+            client.update_from_provider_tree(context, late)
+
+    placement_adapter.before = join
+    if other == "joins it":
+        client.update_from_provider_tree(context, first)
+    else:
+        node = outsider.provider(aggregates=[aggregate])
+        client.get_provider_subtree_and_ensure_root(context, node, with_sharing=True)
+    client.update_from_provider_tree(context, late)
+    assert outsider.traits(pool) == {SHARES, OPERATORS, "STORAGE_DISK_SSD"}
+    assert outsider.aggregates(pool) == {aggregate, theirs}
+    assert outsider.inventory(pool).keys() == had.keys()
+
+
+def test_two_nodes_make_one_pool_at_the_same_moment(client, context, outsider, placement_adapter):
+    pool, trees = str(uuid4()), []
+    for name in ("CUSTOM_FIRST", "CUSTOM_SECOND"):
+        node = outsider.provider()
+        tree = client.get_provider_subtree_and_ensure_root(context, node, with_sharing=True)
+        tree.new_root(f"name-of-{pool}", pool)
+        tree.add_traits(pool, SHARES, name)
+        tree.add_aggregates(pool, pool)
+        tree.add_aggregates(node, pool)
+        trees.append(tree)
+
+    def meet(method, url):
+        if method == "POST" and url == "/resource_providers":
+            placement_adapter.after = None
+            client.update_from_provider_tree(context, trees[1])
+
+    placement_adapter.after = meet
+    client.update_from_provider_tree(context, trees[0])
+    assert outsider.traits(pool) == {SHARES, "CUSTOM_FIRST", "CUSTOM_SECOND"}
+    assert outsider.aggregates(pool) == {pool}

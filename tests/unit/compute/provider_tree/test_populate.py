@@ -40,6 +40,31 @@ def test_the_rows_to_populate_with_may_come_from_the_tree_itself(tree):
     assert tree.get_provider_uuids() == shape
 
 
+HAD = {"inventories": {"VCPU": VCPU}, "aggregates": ["agg"], "traits": ["CUSTOM_T"]}
+
+
+def test_only_who_populates_whole_keeps_what_the_rows_have_besides():
+    tree = ProviderTree()
+    rows = [row("r", None, 5) | HAD, row("c", "r", 6) | HAD]
+    tree.populate_whole(rows)
+    has = ProviderData("c", "c-name", 6, "r", {"VCPU": VCPU}, {"CUSTOM_T"}, {"agg"}, {})
+    assert tree.data("c") == has
+    tree.populate_from_iterable(rows)
+    assert tree.data("c") == ProviderData("c", "c-name", 6, "r", {}, set(), set(), {})
+
+
+def test_all_of_a_provider_is_updated_and_an_unknown_one_is_added_only_if_that_is_wanted():
+    tree = ProviderTree()
+    with pytest.raises(ValueError, match="No such provider"):
+        tree.update_all(row("r") | HAD)
+    tree.update_all(row("r", "elsewhere") | HAD, may_add=True)
+    has = ProviderData("r", "r-name", 1, None, {"VCPU": VCPU}, {"CUSTOM_T"}, {"agg"}, {})
+    assert tree.data("r") == has
+    bare = {"inventories": {}, "aggregates": [], "traits": []}
+    tree.update_all(row("r", generation=2) | bare, may_add=True)
+    assert tree.data("r") == ProviderData("r", "r-name", 2, None, {}, set(), set(), {})
+
+
 @pytest.mark.parametrize("nothing", [None, [], iter(())])
 def test_populating_with_nothing_changes_nothing(tree, nothing):
     before = tree.get_provider_uuids()
