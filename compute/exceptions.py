@@ -10,6 +10,7 @@
     ├── PlacementAPIConflict                         409 of any kind
     │   ├── PlacementReshapeConflict
     │   ├── ResourceProviderUpdateConflict
+    │   │   └── ProviderForgotten
     │   ├── ResourceProviderCreationConflict         (is a ResourceProviderCreationFailed as well)
     │   └── ResourceProviderVanished                 (is a ResourceProviderRetrievalFailed as well)
     ├── PlacementAPIConnectFailure
@@ -171,6 +172,10 @@ class ResourceProviderUpdateConflict(PlacementAPIConflict):
         "A conflict was encountered attempting to update resource provider %(uuid)s "
         "(generation %(generation)d): %(error)s"
     )
+
+
+class ProviderForgotten(ResourceProviderUpdateConflict):
+    """The client was made to forget a provider at work: what is written by then isn't known."""
 
 
 class PlacementAPIConnectFailure(NovaException):

@@ -19,7 +19,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from compute.exceptions import ResourceProviderUpdateConflict
+from compute.exceptions import ProviderForgotten
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.report.trees.recollection import Recollection
@@ -55,14 +55,14 @@ class ProviderCache:
 
     @contextmanager
     def working_with(self, uuid: str) -> Iterator[None]:
-        """Raise ResourceProviderUpdateConflict if another thread forgot a provider meanwhile."""
+        """Raise ProviderForgotten, a conflict, if another thread forgot a provider meanwhile."""
         before = self._forgotten
         try:
             yield
         except ValueError as missing:
             if self._forgotten == before:
                 raise
-            raise ResourceProviderUpdateConflict(
+            raise ProviderForgotten(
                 uuid=uuid, generation=0, error=f"forgotten meanwhile: {missing}"
             ) from missing
 

@@ -12,14 +12,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from oslo_config import cfg
 
 from compute import exceptions
 from compute.provider_config import Provider
-from compute.provider_tree import ProviderSubTree
+from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.provider_yaml.applied_configs import (
@@ -42,30 +42,38 @@ class Owned:
     """What files add to one node's providers.
 
     `before` is what was noted so far; None: nothing ever was. If `noted` is False, nothing can be
-    noted of this node.
+    noted of this node. `generations` has the providers' generations before anything is written.
     """
 
     node_uuid: str
     before: Applied | None
     merged: MergedAdditions
     noted: bool
+    generations: Mapping[str, int | None] = field(default_factory=dict)
 
     def meanwhile(self) -> dict[str, Added]:
         """Return what has to be noted while placement may have the old or the new."""
         return self._with_before(self.merged.after)
 
-    def disturbed(self, uuid: str | None) -> dict[str, Added]:
+    def disturbed(self, uuid: str | None, tree: ProviderTree) -> dict[str, Added]:
         """Return what is to be noted after another writer changed a provider first.
 
-        What that provider was to get may be what the other writer gave it. Where nothing was ever
-        noted, it counts as the files' all the same.
+        What that provider was to get may be what the other writer gave it. But if its generation in
+        the tree is a new one, its inventory was written: that is done first, and traits last. Where
+        nothing was ever noted, all counts as the files' all the same.
 
         :param uuid: None: nothing was written of any provider
         """
         if self.before is None:
             return self.meanwhile()
-        after = {} if uuid is None else self.merged.after
-        return self._with_before({one: added for one, added in after.items() if one != uuid})
+        if uuid is None:
+            return self._with_before({})
+        after = dict(self.merged.after)
+        added = after.pop(uuid, None)
+        read_at = self.generations.get(uuid)
+        if added and read_at is not None and tree.data(uuid).generation != read_at:
+            after[uuid] = Added(classes=added.classes)
+        return self._with_before(after)
 
     def _with_before(self, after: Applied) -> dict[str, Added]:
         before = self.before or {}
@@ -139,7 +147,9 @@ class AdditionsOwnership:
         """
         node_uuid = tree.scope_rp_uuid
         merged = additions.merge(tree, taken, lambda uuid: self._held_of(context, tree, uuid))
-        return Owned(node_uuid, additions.applied, merged, node_uuid not in self._unusable)
+        noted = node_uuid not in self._unusable
+        generations = {one: tree.data(one).generation for one in merged.after if tree.exists(one)}
+        return Owned(node_uuid, additions.applied, merged, noted, generations)
 
     @contextlib.contextmanager
     def remembered(self, owned: Owned, tree: ProviderSubTree) -> Iterator[None]:
@@ -157,10 +167,12 @@ class AdditionsOwnership:
         try:
             yield
         except exceptions.PlacementReshapeConflict:
-            self._applied.note(node_uuid, owned.disturbed(None))
+            self._applied.note(node_uuid, owned.disturbed(None, tree))
             raise
+        except exceptions.ProviderForgotten:
+            raise  # what was noted stays, as after a kill: it may be written
         except exceptions.ResourceProviderUpdateConflict as conflict:
-            self._applied.note(node_uuid, owned.disturbed(conflict.kwargs.get("uuid")))
+            self._applied.note(node_uuid, owned.disturbed(conflict.kwargs.get("uuid"), tree))
             raise
         if noted:
             news = self._newly_removed(merged)

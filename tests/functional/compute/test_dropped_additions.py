@@ -160,20 +160,6 @@ class TestDropped:
         assert host.adapter.requests == []
 
 
-def settle(host, holds):
-    """Start the host until it holds.
-
-    Its nodes are updated side by side. Those that meet at a pool may both lose. They look at it
-    again when they read the cloud again: at a start, or as often as
-    `resource_provider_association_refresh` says.
-    """
-    for _ in range(20):
-        if holds():
-            return
-        host.start(FreshPairDriver)
-    assert holds()
-
-
 class TestOthers:
     def test_what_the_driver_gives_stays(self, host, outsider):
         lists(host, traits=[TRAIT], total=10)
@@ -220,6 +206,52 @@ class TestOthers:
         host.start()
         assert outsider.traits(pool) == {TRAIT}
 
+    @pytest.mark.one_by_one
+    def test_what_was_written_before_another_writer_came_is_the_files_all_the_same(
+        self, host, outsider, pool
+    ):
+        lists(host)
+        host.start()
+        lists(host, f"uuid: {pool}", traits=[TRAIT], total=10)
+
+        def disturb(host):
+            def before(method, url):
+                if method == "PUT" and url == f"/resource_providers/{pool}/traits":
+                    host.adapter.before = None
+                    outsider.set_traits(pool, ["CUSTOM_THEIRS"])
+
+            host.adapter.before = before
+
+        host.start(prepare=disturb)
+        assert outsider.traits(pool) == {TRAIT, "CUSTOM_THEIRS"}
+        assert outsider.totals(pool) == {"CUSTOM_Y": 3, CLASS: 10}
+        lists(host)
+        host.start()
+        assert outsider.traits(pool) == {"CUSTOM_THEIRS"}
+        assert outsider.totals(pool) == {"CUSTOM_Y": 3}
+
+    def test_what_was_written_before_the_client_forgot_it_is_the_files_all_the_same(
+        self, host, outsider
+    ):
+        lists(host)
+        host.start()
+        lists(host, traits=[TRAIT], total=10)
+
+        def disturb(host):
+            def after(method, url):
+                if method == "PUT" and host.uuid in url:
+                    host.adapter.after = None
+                    host.manager.reportclient.clear_provider_cache()
+
+            host.adapter.after = after
+
+        host.start(prepare=disturb)
+        assert (TRAIT in outsider.traits(host.uuid), host.adapter.after) == (True, None)
+        lists(host)
+        host.start()
+        assert TRAIT not in outsider.traits(host.uuid)
+        assert CLASS not in outsider.totals(host.uuid)
+
     def test_an_allocation_at_the_same_moment_keeps_the_class(self, host, outsider, pool):
         lists(host, f"uuid: {pool}", total=10)
         host.start()
@@ -261,23 +293,17 @@ class TestOthers:
         pool = outsider.provider(f"{host.name}-pool", None, disk, shares, [aggregate])
         lists(host, f"uuid: {pool}", traits=[TRAIT], total=10)
         host.start(FreshPairDriver)
-        settle(
-            host, lambda: TRAIT in outsider.traits(pool) and outsider.totals(pool).get(CLASS) == 10
-        )
+        assert (TRAIT in outsider.traits(pool), outsider.totals(pool)[CLASS]) == (True, 10)
         lists(host)
         with caplog.at_level(logging.INFO):
             host.start(FreshPairDriver)
         assert host.outcome.failures == {}
-        # if the nodes met at the pool, neither knows who removed it
-        assert len([r for r in caplog.records if "Removed" in r.getMessage()]) <= 1
-        clean = {*shares}, {"DISK_GB": 9}
-        settle(host, lambda: (outsider.traits(pool), outsider.totals(pool)) == clean)
-        settle(
-            host,
-            lambda: all(
-                json.loads(memory(host, node).read_text())["providers"] == {} for node in nodes
-            ),
-        )
+        # If the nodes met at the pool, each has given it a part, or neither knows who removed it.
+        messages = [r.getMessage() for r in caplog.records if "Removed" in r.getMessage()]
+        assert all(sum(name in told for told in messages) <= 1 for name in (TRAIT, CLASS))
+        assert (outsider.traits(pool), outsider.totals(pool)) == ({*shares}, {"DISK_GB": 9})
+        for node in nodes:
+            assert json.loads(memory(host, node).read_text())["providers"] == {}
 
     def test_a_node_that_was_elsewhere_meanwhile_loses_what_its_host_no_longer_adds(
         self, host, outsider
