@@ -89,7 +89,7 @@ class NodeDeletion:
         """Return the consumers that hold something of this tree alone, and the others."""
         if not self._trees.load(context, uuid):
             return [], []
-        here = set(self._cache.tree.subtree_with_sharing(uuid).get_provider_uuids())
+        here = set(self._trees.known_subtree(context, uuid).get_provider_uuids())
         resident: list[str] = []
         moved: list[str] = []
         for consumer, body in self._allocations.of_tree(context, uuid).items():

@@ -182,10 +182,18 @@ class Trees:
             else:
                 self.ensure(context, uuid, name, parent_provider_uuid)
             if with_sharing:
-                return self._with_sharing(
-                    context, uuid, lambda: self._cache.tree.subtree_with_sharing(uuid)
-                )
+                return self.known_subtree(context, uuid)
             return self._cache.tree.subtree(uuid)
+
+    def known_subtree(self, context: Any, uuid: str) -> ProviderSubTree:
+        """Return a private copy of the known tree rooted at `uuid`, and of who shares with it.
+
+        Raise ValueError if it isn't known or `uuid` isn't its root, what the reading methods raise,
+        and ResourceProviderUpdateConflict.
+        """
+        return self._with_sharing(
+            context, uuid, lambda: self._cache.tree.subtree_with_sharing(uuid)
+        )
 
     def _with_sharing(self, context: Any, uuid: str, copied: Callable[[], _T]) -> _T:
         """Return a copy that has all providers that share with the tree of `uuid`.

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from compute.exceptions import ResourceProviderUpdateConflict, ResourceProviderVanished
+from compute.records.compute_node import ComputeNode
 from compute.report.wire.transport import ATTEMPTS
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
@@ -219,3 +220,21 @@ def test_a_copy_made_while_a_pool_is_read_doesnt_mix_old_and_new(
         with pytest.raises(ResourceProviderUpdateConflict):
             client.update_from_provider_tree(context, tree)
     assert (outsider.totals(pool), outsider.traits(pool), outsider.aggregates(pool)) == now
+
+
+def test_consumers_of_a_deleted_node_lose_also_what_they_have_of_a_pool_that_was_forgotten(
+    client, context, outsider, monkeypatch, nodes, pool
+):
+    outsider.set_inventory(nodes[0], {"VCPU": {"total": 4}})
+    consumer = outsider.allocate({nodes[0]: {"VCPU": 1}, pool: {"DISK_GB": 5}})
+    load = client.trees.load
+
+    def disturbed(*args):
+        found = load(*args)
+        client.cache.forget_tree(pool)
+        return found
+
+    monkeypatch.setattr(client.trees, "load", disturbed)
+    node = ComputeNode(uuid=nodes[0], host="h", hypervisor_hostname="n")
+    client.delete_resource_provider(context, node, cascade=True)
+    assert outsider.allocations(consumer) == {}
