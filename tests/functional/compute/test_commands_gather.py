@@ -9,14 +9,15 @@ from dataclasses import replace
 import pytest
 
 from compute import config
-from compute.maintenance.audit.audit import Auditor, audit, audit_reads
+from compute.maintenance.audit import audit, audit_reads
+from compute.maintenance.audit.audit import Auditor
 from compute.maintenance.provider_details import find_roots, read_trees
 from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Instance
 from compute.records.migration import REVERTED, Migration
 from compute.report import SchedulerReportClient
-from compute.report.trees.trees import whole_trees
+from compute.report.trees import whole_trees
 from tests.functional.conftest import own_service
 
 HOST = "host1"

@@ -6,7 +6,7 @@ import pytest
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
-from compute.report.trees.trees import providers
+from compute.report.trees import providers
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
