@@ -16,6 +16,7 @@ FOLDERS = (
     "placement/domain",
     "placement/candidates",
     "placement/operations",
+    "placement/extensions",
     "compute/report",
     "compute/resource_tracker",
     "virt/reshape",
