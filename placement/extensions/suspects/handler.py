@@ -1,13 +1,13 @@
 """/berth/v1/suspects: what may be wrong (extensions.md 12)."""
 
-from typing import Any
-
 import flask
 
 from placement.errors import BadQueryValue
 from placement.extensions.suspects import schema as schemas
+from placement.extensions.suspects.kinds import Suspect
 from placement.extensions.suspects.rules import KINDS, SuspectMark
 from placement.http.call import NOW, Call
+from placement.schemas.json_schema import Json
 
 
 def list_all(call: Call) -> flask.Response:
@@ -19,7 +19,7 @@ def list_all(call: Call) -> flask.Response:
     after = None if marker is None else _parsed(marker, kind)
     limit = min(int(query.get("limit") or schemas.LIMIT), schemas.MOST)
     page = call.suspects.suspected(KINDS if kind is None else (kind,), after, limit)
-    body: dict[str, Any] = {
+    body: Json = {
         "suspects": [_shown(suspect) for suspect in page.suspects],
         "kinds": page.counts,
     }
@@ -29,6 +29,7 @@ def list_all(call: Call) -> flask.Response:
 
 
 def _parsed(text: str, kind: str | None) -> SuspectMark:
+    """Return the mark. Raises BadQueryValue if it is none, or of a list with another kind."""
     try:
         mark = SuspectMark.parsed(text)
         if kind is not None and KINDS[mark.rank] != kind:
@@ -38,7 +39,7 @@ def _parsed(text: str, kind: str | None) -> SuspectMark:
     return mark
 
 
-def _shown(suspect: Any) -> dict[str, Any]:
+def _shown(suspect: Suspect) -> Json:
     provider = suspect.provider
     return {
         "kind": suspect.kind,

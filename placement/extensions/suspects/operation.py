@@ -1,8 +1,8 @@
-"""Suspects: what placement alone can see that may be wrong (extensions.md 12).
+"""Lists and counts suspects (extensions.md 12).
 
-Nothing is remembered for them in the database. Since when something is so, its rows say: the
-allocations of an instance, an inventory, a provider. So every worker on every host tells the same,
-also one that has just begun (decisions.rst).
+The database stores nothing about suspects. Since when something is so, its own rows say: the
+allocations of an instance, an inventory, a provider. So every worker on every host gives the same
+answer, also one that has just begun (decisions.rst).
 """
 
 import dataclasses
@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from oslo_config import cfg
 
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.extensions.suspects.rows import Spread
-from placement.extensions.suspects.rules import KINDS, SuspectMark
-from placement.extensions.suspects.suspicions import Suspect, SuspectLook
+from placement.extensions.suspects.kinds import Suspect, SuspectLook
+from placement.extensions.suspects.rows import SplitInstance
+from placement.extensions.suspects.rules import KINDS, TWO_ROOTS, SuspectMark
 from placement.storage.database.engine import Connection, Database
 from placement.storage.tables import utcnow
 
@@ -36,8 +36,8 @@ class Suspects:
     """Looks for suspects.
 
     :param current: returns the snapshot as of now
-    :param grace: seconds that an instance must hold what is of two hosts
-    :param untouched_days: days without any change in a tree; 0: these aren't looked for
+    :param grace: seconds for which an instance must be on two hosts before it is a suspect
+    :param untouched_days: days without any change after which a tree is a suspect; 0: never
     :param now: the time in UTC, without a zone
     """
 
@@ -52,21 +52,22 @@ class Suspects:
         self._database, self._current, self._now = database, current, now
         self._grace = datetime.timedelta(seconds=grace)
         self._untouched = datetime.timedelta(days=untouched_days)
-        #: when this process saw a migration beside an instance, or first saw one without times
+        #: by consumer id of an instance on two hosts: when this process last saw a migration of it,
+        #: or first saw it if its rows have no times
         self._seen: Mapping[int, datetime.datetime] = {}
 
     @classmethod
     def configured(
         cls, conf: cfg.ConfigOpts, database: Database, current: Callable[[], Snapshot]
     ) -> "Suspects":
-        """Return what looks as the options say."""
+        """Return an object that looks for suspects as the options say."""
         options = conf.berth
         return cls(database, current, options.suspects_grace, options.suspects_untouched_days)
 
     def suspected(
         self, kinds: Collection[str], after: SuspectMark | None, limit: int
     ) -> SuspectPage:
-        """Return the first `limit` suspects of some kinds after a mark, and all their numbers."""
+        """Return the first `limit` suspects of some kinds after a mark, and how many there are."""
         snapshot = self._current()
         return self._database.read(
             lambda connection: self._page(snapshot, connection, kinds, after, limit)
@@ -86,9 +87,12 @@ class Suspects:
     ) -> SuspectPage:
         now = self._now()
         seen: dict[int, datetime.datetime] = {}
-        before = now - self._untouched if self._untouched else None
         look = SuspectLook(
-            snapshot, connection, now, lambda one: self._is_settled(one, now, seen), before
+            snapshot,
+            connection,
+            now,
+            is_settled=lambda instance: self._is_settled(instance, now, seen),
+            untouched_before=now - self._untouched if self._untouched else None,
         )
         counts: dict[str, int] = {}
         suspects: list[Suspect] = []
@@ -98,7 +102,7 @@ class Suspects:
         for kind in KINDS:
             if kind not in kinds:
                 continue
-            # one more than is told says whether there is more
+            # one more than the page has room for says whether there is another page
             found = look.find(kind, after, left + 1 if limit else 0)
             counts[kind] = found.count
             while len(found.notes) > left:
@@ -107,24 +111,24 @@ class Suspects:
             suspects += [suspect for _, suspect in look.describe(found)]
             left -= len(found.notes)
             last = next(reversed(found.notes), last)
-        if "two_roots" in counts:
+        if TWO_ROOTS in counts:
             self._seen = seen
         return SuspectPage(suspects, counts, last if is_more else None)
 
     def _is_settled(
-        self, one: Spread, now: datetime.datetime, seen: dict[int, datetime.datetime]
+        self, instance: SplitInstance, now: datetime.datetime, seen: dict[int, datetime.datetime]
     ) -> bool:
-        """Whether an instance has been on two hosts for long enough, and no migration is there.
+        """Say whether an instance has been on two hosts for long enough, without a migration.
 
-        :param seen: is told what the next look has to know
+        :param seen: gets what the next look has to know: the next value of `_seen`
         """
-        known = self._seen.get(one.consumer_id)
-        if one.migrates:
-            seen[one.consumer_id] = now
+        known = self._seen.get(instance.consumer_id)
+        if instance.migrates:
+            seen[instance.consumer_id] = now
             return False
-        if known is None and one.since is None:
+        if known is None and instance.since is None:
             known = now
         if known is not None:
-            seen[one.consumer_id] = known
-        since = max(time for time in (known, one.since) if time is not None)
+            seen[instance.consumer_id] = known
+        since = max(time for time in (known, instance.since) if time is not None)
         return not self._grace or now - since >= self._grace

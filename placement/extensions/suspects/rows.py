@@ -1,12 +1,12 @@
-"""The questions of suspects: what only the tables know, and since when (extensions.md 12).
+"""What only the tables know of suspects, and since when something is so (extensions.md 12).
 
-Everything is ordered by database ids. Long results come in batches, so that a process never has all
+All results are ordered by database ids. Long ones come in batches, so that a process never has all
 of their rows.
 """
 
 import datetime
 import itertools
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -25,7 +25,9 @@ from placement.storage.tables import (
 from placement.storage.tables import resource_providers as providers
 
 Time = datetime.datetime | None
-#: instances on several hosts that are kept in memory; of more, the question is asked again
+#: a row of a statement; what it has is up to the statement
+Row = Sequence[Any]
+#: how many instances on several hosts are kept in memory; if there are more, they are read twice
 _FEW = 10_000
 #: rows that are fetched from the driver together
 _BATCH = 4096
@@ -41,11 +43,11 @@ class NamedProviderRow(NamedTuple):
     created: Time
 
 
-class Spread(NamedTuple):
-    """A consumer that holds what is of one host of several.
+class SplitInstance(NamedTuple):
+    """An instance that holds processors or memory of several trees.
 
     :param since: when the newest of these allocations was written
-    :param migrates: whether a migration of its project holds something of one of the hosts
+    :param migrates: whether a migration of its project holds something of one of the trees
     """
 
     consumer_id: int
@@ -54,7 +56,10 @@ class Spread(NamedTuple):
 
 
 class ConsumerShare(NamedTuple):
-    """What a consumer holds of a tree, of one class, and when the first of it was written."""
+    """What a consumer holds of one class in one tree, and when the first of it was written.
+
+    A consumer that holds nothing has one share, whose values are None from the tree on.
+    """
 
     consumer_id: int
     consumer: str
@@ -65,15 +70,15 @@ class ConsumerShare(NamedTuple):
     written: Time
 
 
-def _root(table: Any) -> sa.ColumnElement[int]:
+def _root(table: sa.FromClause) -> sa.ColumnElement[int]:
     return sa.func.coalesce(table.c.root_provider_id, table.c.id)
 
 
-def _changed(table: Any) -> sa.ColumnElement[datetime.datetime]:
+def _changed(table: sa.FromClause) -> sa.ColumnElement[datetime.datetime]:
     return sa.func.coalesce(table.c.updated_at, table.c.created_at)
 
 
-def _name(table: Any) -> sa.ColumnElement[str]:
+def _name(table: sa.FromClause) -> sa.ColumnElement[str]:
     # other programs may have stored a provider without a name
     return sa.func.coalesce(table.c.name, "")
 
@@ -100,13 +105,13 @@ _UNTOUCHED = (
 )
 
 
-def _of_type(kind: str, table: Any) -> sa.ColumnElement[bool]:
-    types = sa.select(consumer_types.c.id).where(consumer_types.c.name == kind)
-    return table.c.consumer_type_id.in_(types)
+def _is_of_type(name: str) -> sa.ColumnElement[bool]:
+    types = sa.select(consumer_types.c.id).where(consumer_types.c.name == name)
+    return consumers.c.consumer_type_id.in_(types)
 
 
 _CLASSES = sa.select(resource_classes.c.id).where(resource_classes.c.name.in_(OF_ONE_HOST))
-# grouped before consumers are looked up: few are left then
+# consumers are looked up after the grouping: few are left then
 _spread = (
     sa.select(
         allocations.c.consumer_id.label("uuid"),
@@ -118,24 +123,24 @@ _spread = (
     .having(sa.func.min(_root(providers)) != sa.func.max(_root(providers)))
     .subquery("spread")
 )
-_SPREAD = (
+_SPLIT_INSTANCES = (
     sa.select(consumers.c.id, consumers.c.project_id, _spread.c.since)
     .select_from(_spread.join(consumers, consumers.c.uuid == _spread.c.uuid))
-    .where(_of_type(INSTANCE, consumers))
+    .where(_is_of_type(INSTANCE))
     .order_by(consumers.c.id)
 )
-_PLACES = consumers.join(allocations, allocations.c.consumer_id == consumers.c.uuid).join(
+_HELD = consumers.join(allocations, allocations.c.consumer_id == consumers.c.uuid).join(
     providers, allocations.c.resource_provider_id == providers.c.id
 )
 _MIGRATIONS = (
     sa.select(consumers.c.project_id, _root(providers))
-    .select_from(_PLACES)
-    .where(_of_type(MIGRATION, consumers))
+    .select_from(_HELD)
+    .where(_is_of_type(MIGRATION))
     .distinct()
 )
-_HOMES = (
+_TREES_OF_CONSUMERS = (
     sa.select(consumers.c.id, _root(providers))
-    .select_from(_PLACES)
+    .select_from(_HELD)
     .where(among(consumers.c.id, "ids"))
     .distinct()
 )
@@ -149,7 +154,7 @@ _UNTYPED = (
 _UNTYPED_COUNT = sa.select(sa.func.count()).where(consumers.c.consumer_type_id.is_(None))
 
 _top = providers.alias("top")
-_PARTS = (
+_SHARES = (
     sa.select(
         consumers.c.id,
         consumers.c.uuid,
@@ -173,7 +178,7 @@ _PARTS = (
     )
     .order_by(consumers.c.id, sa.func.min(allocations.c.id))
 )
-_STOCK_TIMES = sa.select(
+_INVENTORY_TIMES = sa.select(
     inventories.c.resource_provider_id, inventories.c.resource_class_id, _changed(inventories)
 ).where(among(inventories.c.resource_provider_id, "ids"))
 _USAGE_TIMES = (
@@ -208,33 +213,39 @@ def named(connection: Connection, ids: Collection[int]) -> dict[int, NamedProvid
     return {row[0]: NamedProviderRow(*row) for row in rows}
 
 
-def untouched(connection: Connection, before: datetime.datetime) -> Iterator[tuple[int, Any]]:
-    """Yield (id of a root, time) of trees in which nothing changed since a time before `before`."""
+def untouched(connection: Connection, before: datetime.datetime) -> Iterator[tuple[int, Time]]:
+    """Yield trees without a change since `before`: (id of the root, time of the last change)."""
     return ((row[0], _time(row[1])) for row in _stream(connection, _UNTOUCHED, {"before": before}))
 
 
-def spread(connection: Connection) -> Iterator[Spread]:
-    """Yield the instances that hold what is of one host of several."""
-    rows = _stream(connection, _SPREAD)
+def split_instances(connection: Connection) -> Iterator[SplitInstance]:
+    """Yield the instances that hold processors or memory of several trees.
+
+    A migration belongs to no instance by name. It is taken for that of any instance of the same
+    project that holds something of a tree of which the migration holds something, too.
+    """
+    rows = _stream(connection, _SPLIT_INSTANCES)
     few = list(itertools.islice(rows, _FEW + 1))
     rows.close()
 
-    def again() -> Iterable[Any]:
-        return few if len(few) <= _FEW else _stream(connection, _SPREAD)
+    def instances() -> Iterable[Row]:
+        return few if len(few) <= _FEW else _stream(connection, _SPLIT_INSTANCES)
 
-    # migrations are few: those under way
-    places: dict[int, set[int]] = {}
+    # the migrations are only those under way, so there are few
+    migrating_from: dict[int, set[int]] = {}
     for project_id, root_id in connection.execute(_MIGRATIONS) if few else ():
-        places.setdefault(project_id, set()).add(root_id)
-    projects = {row[0]: row[1] for row in again() if row[1] in places} if places else {}
-    moving = {
+        migrating_from.setdefault(project_id, set()).add(root_id)
+    projects: dict[int, int] = {}
+    if migrating_from:
+        projects = {row[0]: row[1] for row in instances() if row[1] in migrating_from}
+    migrating = {
         consumer_id
         for ids in lists(projects)
-        for consumer_id, root_id in connection.execute(_HOMES, {"ids": ids})
-        if root_id in places[projects[consumer_id]]
+        for consumer_id, root_id in connection.execute(_TREES_OF_CONSUMERS, {"ids": ids})
+        if root_id in migrating_from[projects[consumer_id]]
     }
-    for consumer_id, _, since in again():
-        yield Spread(consumer_id, _time(since), consumer_id in moving)
+    for consumer_id, _, since in instances():
+        yield SplitInstance(consumer_id, _time(since), consumer_id in migrating)
 
 
 def untyped(connection: Connection, after: int, limit: int) -> list[tuple[int, Time]]:
@@ -248,13 +259,10 @@ def untyped_count(connection: Connection) -> int:
     return int(connection.execute(_UNTYPED_COUNT).scalar() or 0)
 
 
-def parts(connection: Connection, consumer_ids: Collection[int]) -> dict[int, list[ConsumerShare]]:
-    """Return what consumers hold of each tree by their ids, what is oldest first.
-
-    One that holds nothing has one part, whose values are None from the tree on.
-    """
+def shares(connection: Connection, consumer_ids: Collection[int]) -> dict[int, list[ConsumerShare]]:
+    """Return what consumers hold of each tree and class, by their ids; the oldest comes first."""
     found: dict[int, list[ConsumerShare]] = {}
-    rows = connection.execute(_PARTS, {"ids": list(consumer_ids)}) if consumer_ids else ()
+    rows = connection.execute(_SHARES, {"ids": list(consumer_ids)}) if consumer_ids else ()
     for row in rows:
         found.setdefault(row[0], []).append(ConsumerShare._make([*row[:-1], _time(row[-1])]))
     return found
@@ -263,9 +271,9 @@ def parts(connection: Connection, consumer_ids: Collection[int]) -> dict[int, li
 Times = Mapping[tuple[int, int], Time]
 
 
-def stock_times(connection: Connection, ids: Collection[int]) -> Times:
+def inventory_times(connection: Connection, ids: Collection[int]) -> Times:
     """Return when the inventories of providers changed, by ids of provider and class."""
-    return _times(connection, _STOCK_TIMES, ids)
+    return _times(connection, _INVENTORY_TIMES, ids)
 
 
 def usage_times(connection: Connection, ids: Collection[int]) -> Times:
@@ -273,7 +281,7 @@ def usage_times(connection: Connection, ids: Collection[int]) -> Times:
     return _times(connection, _USAGE_TIMES, ids)
 
 
-def _times(connection: Connection, question: Any, ids: Collection[int]) -> Times:
+def _times(connection: Connection, question: sa.Executable, ids: Collection[int]) -> Times:
     rows = connection.execute(question, {"ids": list(ids)}) if ids else ()
     return {(row[0], row[1]): _time(row[2]) for row in rows}
 
@@ -284,15 +292,16 @@ def tree_times(connection: Connection, root_ids: Collection[int]) -> dict[int, T
     return {row[0]: _time(row[1]) for row in rows}
 
 
-def _time(value: Any) -> Time:
+def _time(value: str | Time) -> Time:
+    # SQLite returns a time that was computed as a text
     return datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _stream(
-    connection: Connection, question: Any, values: Mapping[str, Any] | None = None
-) -> Generator[Any, None, None]:
+    connection: Connection, question: sa.Executable, values: Mapping[str, object] | None = None
+) -> Generator[Row, None, None]:
     options = {"stream_results": True, "max_row_buffer": _BATCH}
     result = connection.plain.execute(question, values or {}, execution_options=options)
     with result:
-        for part in result.partitions(_BATCH):
-            yield from part
+        for batch in result.partitions(_BATCH):
+            yield from batch

@@ -1,4 +1,4 @@
-"""What is suspicious about a cloud: the kinds, and what names tell (extensions.md 12)."""
+"""The kinds of suspects, the marks of lists, what names of providers say (extensions.md 12)."""
 
 import dataclasses
 import re
@@ -23,10 +23,10 @@ KINDS = (
     ALIKE_NAMES,
 )
 
-#: what an instance holds of one host alone
+#: the classes of which an instance holds amounts of one host alone
 OF_ONE_HOST = ("VCPU", "PCPU", "MEMORY_MB")
 INSTANCE, MIGRATION = "INSTANCE", "MIGRATION"
-#: the trait of devices that are used once, and then kept back until they are cleaned
+#: the trait of devices that are used once, and are then reserved until they are cleaned
 ONE_TIME_USE = "HW_PCI_ONE_TIME_USE"
 
 _HEX = "[0-9a-f]"
@@ -41,7 +41,7 @@ _ADDRESS = re.compile(
 
 
 def pci_address(name: str) -> str | None:
-    """Return the PCI address with which a provider's name ends, normalised; None: with none."""
+    """Return the PCI address at the end of a provider's name, normalised; None if it has none."""
     found = _ADDRESS.search(name)
     if found is None:
         return None
@@ -50,10 +50,9 @@ def pci_address(name: str) -> str | None:
 
 
 def short_name(name: str) -> str:
-    """Return the name without its domain, and without regard to case.
+    """Return the name without its domain, in lower case: `Host1.example.org` is `host1`.
 
-    What looks like a domain and is none stays: no top-level domain is a number, as the last part of
-    `10.0.0.1` or of `node.1` is.
+    `10.0.0.1` and `node.1` stay as they are: no top-level domain is a number.
     """
     host, dot, domain = name.strip().rstrip(".").partition(".")
     last = domain.rpartition(".")[2]
@@ -64,7 +63,9 @@ def short_name(name: str) -> str:
 
 @dataclasses.dataclass(frozen=True, order=True)
 class SuspectMark:
-    """Where a list of suspects goes on: after this one, whether it still is one or not.
+    """The place of a suspect in the list, after which the next page begins.
+
+    It counts also if the suspect is gone by then.
 
     :param rank: of its kind in KINDS
     :param id: database id of a provider or a consumer
@@ -80,7 +81,7 @@ class SuspectMark:
 
     @classmethod
     def parsed(cls, text: str) -> "SuspectMark":
-        """Return the mark that `str` has written. Raises ValueError for any other text."""
+        """Return the mark that `str` wrote. Raises ValueError if the text is no such mark."""
         found = _MARK.fullmatch(text)
         if found is None or found[1] not in KINDS or max(map(int, found.groups()[1:])) > _LAST_ID:
             raise ValueError("this is no marker that the service gave out")

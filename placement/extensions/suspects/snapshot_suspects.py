@@ -1,7 +1,11 @@
-"""What a snapshot shows that is suspicious (extensions.md 12).
+"""The suspects that a snapshot shows (extensions.md 12).
 
-Each function returns slots, or pairs of slots and ids of resource classes as two parallel arrays.
+An inventory is named by the slot of its provider and the id of its class. Several inventories are
+two parallel arrays: slots [3, 3, 7] and classes [0, 2, 0] are two inventories of the provider at
+slot 3, and one of that at slot 7.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,52 +13,60 @@ from placement.candidates.cloud.columns import Numbers, Slots
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.extensions.suspects.rules import ONE_TIME_USE
 
-Places = tuple[Slots, Numbers]
+SlotsAndClasses = tuple[Slots, Numbers]
 
 
-def over_capacity(snapshot: Snapshot) -> Places:
-    """Return where more is used than there is room for, or something without an inventory.
+def over_capacity(snapshot: Snapshot) -> SlotsAndClasses:
+    """Return the inventories of which more is used than there is room for.
 
-    A device for one use is kept back as soon as it is used: it is left out.
+    Usage without an inventory counts, too. Devices for one use don't: one is reserved as a whole as
+    soon as it is used.
     """
-    parts, devices = [], _devices_for_one_use(snapshot)
+    devices = _devices_for_one_use(snapshot)
+    found: list[tuple[Slots, int]] = []
     for class_id, column in snapshot.columns.items():
         over = column.slots[column.used > np.floor(column.capacities)]
-        parts.append((over[~np.isin(over, devices)], class_id))
-    strays = [place for place, used in snapshot.stray_usage.items() if used]
-    found = [part for part, _ in parts] + [np.array([slot for slot, _ in strays], np.int32)]
-    classes = [np.full(len(part), class_id, np.int64) for part, class_id in parts]
-    classes.append(np.array([class_id for _, class_id in strays], np.int64))
-    return np.concatenate(found), np.concatenate(classes)
+        found.append((over[~np.isin(over, devices)], class_id))
+    for (slot, class_id), used in snapshot.stray_usage.items():
+        if used:
+            found.append((np.array([slot], np.int32), class_id))
+    return _joined(found)
 
 
 def empty_roots(snapshot: Snapshot) -> Slots:
-    """Return the roots in whose trees nobody has an inventory."""
-    stocked = np.zeros(snapshot.size, np.bool_)
+    """Return the roots in whose trees no provider has an inventory."""
+    has_inventory = np.zeros(snapshot.size, np.bool_)
     for column in snapshot.columns.values():
-        stocked[column.slots] = True
+        has_inventory[column.slots] = True
     forest = snapshot.forest
-    return np.flatnonzero(forest.is_root & ~forest.roots_of(stocked)).astype(np.int32)
+    return np.flatnonzero(forest.is_root & ~forest.roots_of(has_inventory)).astype(np.int32)
 
 
-def burned_devices(snapshot: Snapshot) -> Places:
-    """Return the devices for one use that are kept back as a whole although nobody has them."""
+def burned_devices(snapshot: Snapshot) -> SlotsAndClasses:
+    """Return the devices for one use that are reserved as a whole although nobody holds them."""
     devices = _devices_for_one_use(snapshot)
-    held = np.isin(devices, [slot for (slot, _), used in snapshot.stray_usage.items() if used])
-    parts = []
+    is_held = np.isin(devices, [slot for (slot, _), used in snapshot.stray_usage.items() if used])
+    reserved_devices: list[tuple[Numbers, int]] = []
     for class_id, column in snapshot.columns.items():
-        has, at = column.find(devices)
-        if not has.any():
+        has_class, positions = column.find(devices)
+        if not has_class.any():
             continue
-        mine = at[has]
-        held[has] |= column.usage.take(mine) > 0
-        total, reserved = column.total[mine], column.reserved[mine]
-        parts.append((np.flatnonzero(has)[(reserved >= total) & (total > 0)], class_id))
-    kept = [(places[~held[places]], class_id) for places, class_id in parts]
-    slots = [devices[places] for places, _ in kept]
-    classes = [np.full(len(places), class_id, np.int64) for places, class_id in kept]
+        positions = positions[has_class]
+        is_held[has_class] |= column.usage.take(positions) > 0
+        total, reserved = column.total[positions], column.reserved[positions]
+        is_reserved = (reserved >= total) & (total > 0)
+        reserved_devices.append((np.flatnonzero(has_class)[is_reserved], class_id))
+    # whoever holds anything of a device, of whatever class, has the device
+    return _joined(
+        [(devices[numbers[~is_held[numbers]]], class_id) for numbers, class_id in reserved_devices]
+    )
+
+
+def _joined(found: Sequence[tuple[Slots, int]]) -> SlotsAndClasses:
+    """Return two parallel arrays of slots that were found class by class."""
+    classes = [np.full(len(slots), class_id, np.int64) for slots, class_id in found]
     return (
-        np.concatenate([np.zeros(0, np.int32), *slots]),
+        np.concatenate([np.zeros(0, np.int32), *(slots for slots, _ in found)]),
         np.concatenate([np.zeros(0, np.int64), *classes]),
     )
 
