@@ -1,4 +1,9 @@
-"""One candidate, chosen by a strategy, for a claim (extensions.md 4)."""
+"""Chooses one candidate for a claim, by its strategy (extensions.md 4).
+
+A search finds the roots of all trees that may have candidates, as arrays. `Chooser` puts the trees
+into the order of the strategy, looks for candidates in some of them at a time, and takes the first
+one. Most trees have a candidate, so the first few trees are found without sorting all.
+"""
 
 import dataclasses
 import enum
@@ -6,6 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.columns import Mask, Numbers, Slots
@@ -17,12 +23,17 @@ from placement.candidates.tree_problem import RequestShape, Solution
 from placement.candidates.trees.candidate_batch import CandidateBatch
 from placement.candidates.trees.tree_problems import AnchorTrees, ProblemFamily
 from placement.errors import BadRequest
-from placement.extensions.claims import tree_order
+
+#: positions in the array of the roots
+Positions = npt.NDArray[np.intp]
 
 #: in how many trees a candidate is looked for together: few at first, as most trees have one
 _FIRST_CHUNK, _LAST_CHUNK = 16, 4096
 #: of how many candidates of a tree the most sparing one is taken
 _COMPARED = 64
+#: how many trees are drawn by lot before all others are shuffled. That is done if there are at
+#: least so many times as many trees: else shuffling all of them is as cheap
+_DRAWN, _WORTH_DRAWING = 64, 4
 
 
 class Strategy(enum.Enum):
@@ -56,8 +67,9 @@ class Choice:
 
     :param allocations: amounts by class, by provider uuid
     :param mappings: the uuids of the providers that serve each group, by its suffix
-    :param slots: these providers
-    :param anchor: the root of the tree it was found for, of which it may take nothing
+    :param slots: the slots of these providers
+    :param anchor: the slot of the root of the tree that was searched. If sharing providers serve
+        all groups, the candidate takes nothing of this tree
     """
 
     allocations: Mapping[str, Mapping[str, int]]
@@ -91,8 +103,8 @@ class Chooser:
     def choose(self, snapshot: Snapshot, budget: Budget) -> Choice | None:
         """Return a candidate, or None if there is none.
 
-        Raise BadRequest for names that don't exist; SearchUnfinished or SearchAbandoned when the
-        budget is used up before a candidate was found.
+        Raises BadRequest if a name doesn't exist, SearchUnfinished or SearchAbandoned if the budget
+        is used up before a candidate was found.
         """
         class_id = None if self.by is None else self._class_id(snapshot, self.by)
         if self.strategy is Strategy.FIRST and self.within is Within.FIRST:
@@ -103,10 +115,10 @@ class Chooser:
                 return None
             trees, simple, others = prepared
             roots = np.concatenate([simple, others])
-            parts = (roots[places] for places in self._order(snapshot, roots, class_id))
+            ordered = (roots[some] for some in self._order(snapshot, roots, class_id))
             is_simple = np.zeros(snapshot.size, np.bool_)
             is_simple[simple] = True
-            batches = _in_order(trees, parts, is_simple, budget)
+            batches = _first_candidates(trees, ordered, is_simple, budget)
             return next((self._choice(snapshot, trees.shape, batch) for batch in batches), None)
         except SearchEnded as ended:
             raise refusal(ended, snapshot, budget) from ended
@@ -117,17 +129,15 @@ class Chooser:
             raise BadRequest(f"Invalid resource class in by: No such resource class {name}.")
         return class_id
 
-    def _order(
-        self, snapshot: Snapshot, roots: Slots, class_id: int | None
-    ) -> Iterator[tree_order.Places]:
-        """Yield places in `roots`, in parts, in the order in which the trees are tried."""
+    def _order(self, snapshot: Snapshot, roots: Slots, class_id: int | None) -> Iterator[Positions]:
+        """Yield positions in `roots`, some at a time, in the order in which the trees are tried."""
         if self.strategy is Strategy.FIRST or not len(roots):
             return iter([np.arange(len(roots))])
         chance = None
         if self.strategy is not Strategy.PACK:
             chance = np.random.default_rng(self.source.getrandbits(64))
         if self.strategy is Strategy.RANDOM and chance is not None:
-            return tree_order.by_chance(len(roots), chance)
+            return in_random_order(len(roots), chance)
         if class_id is None:
             free, capacity = of_scarcest(snapshot, self.request, roots)
         else:
@@ -138,9 +148,10 @@ class Chooser:
         if self.strategy is Strategy.SPREAD:
             share = -share
         # trees that have nothing of the class come last, whatever the strategy
-        return tree_order.by_key(np.where(missing, np.inf, share), chance)
+        return in_order_of(np.where(missing, np.inf, share), chance)
 
     def _choice(self, snapshot: Snapshot, shape: RequestShape, batch: CandidateBatch) -> Choice:
+        """Return the candidate of a tree that `within` asks for; the batch has its first one."""
         solutions, solution = batch.family.solutions, None
         if self.within is Within.SPARING:
             solution = solutions.most_sparing(_COMPARED)
@@ -150,15 +161,47 @@ class Chooser:
         return _choice_of(snapshot, shape, batch)
 
 
+def in_order_of(
+    keys: npt.NDArray[np.float64], chance: np.random.Generator | None
+) -> Iterator[Positions]:
+    """Yield the positions of all keys, from the smallest key to the largest, some at a time.
+
+    The keys 3, 1, 2, 1 give [1, 3] and then [2, 0]: those of the smallest key come without sorting.
+
+    :param chance: orders equal keys; None: they stay in their order
+    """
+    if not len(keys):
+        return
+    least = keys == keys.min()
+    yield _shuffled(np.flatnonzero(least), chance)
+    rest = _shuffled(np.flatnonzero(~least), chance)
+    yield rest[np.argsort(keys[rest], kind="stable")]
+
+
+def in_random_order(count: int, chance: np.random.Generator) -> Iterator[Positions]:
+    """Yield the positions below `count` in an order by chance, some at a time."""
+    rest: Positions = np.arange(count)
+    if count > _WORTH_DRAWING * _DRAWN:
+        drawn = chance.choice(count, _DRAWN, replace=False)
+        yield drawn
+        rest = np.delete(rest, drawn)
+    yield chance.permutation(rest)
+
+
+def _shuffled(positions: Positions, chance: np.random.Generator | None) -> Positions:
+    return positions if chance is None else chance.permutation(positions)
+
+
 def of_scarcest(
     snapshot: Snapshot, request: CandidateRequest, roots: Slots
 ) -> tuple[Numbers, Numbers]:
-    """Return what `free_and_capacity` returns for the class that will run out first.
+    """Return what `free_and_capacity` returns for the scarcest class of the request.
 
-    That is if the request is made again and again: what is free of the class in all these trees
-    together is the least multiple of the amount that the request takes. Classes that only sharing
-    providers of other trees have don't count, unless all classes are such. Among equals, the first
-    in the query.
+    That is the class that runs out first if the same request is claimed again and again. With 100
+    VCPU free in all trees together, and 300 MEMORY_MB, a request for 2 VCPU and 10 MEMORY_MB runs
+    out of MEMORY_MB: 30 times that is less than 50 times. A class doesn't count if only sharing
+    providers of other trees have it, unless all classes are such. Of equally scarce classes it is
+    the first in the query.
 
     :param roots: the roots of the trees; at least one
     """
@@ -178,7 +221,7 @@ def of_scarcest(
 
 
 def free_and_capacity(snapshot: Snapshot, class_id: int) -> tuple[Numbers, Numbers]:
-    """Return what the tree of each root has of a class: free and in all, by the root's slot."""
+    """Return how much of a class is free in each tree, and its capacity, by the root's slot."""
     column = snapshot.column(class_id)
     capacity, size = column.capacities, snapshot.size
     free = np.maximum(capacity - column.used, 0)
@@ -198,33 +241,37 @@ def _first(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> Cho
     return _choice_of(snapshot, found.shape, found.batches[0])
 
 
-def _in_order(
-    trees: AnchorTrees, parts: Iterable[Slots], is_simple: Mask, budget: Budget
+def _first_candidates(
+    trees: AnchorTrees, ordered: Iterable[Slots], is_simple: Mask, budget: Budget
 ) -> Iterator[CandidateBatch]:
-    """Yield one candidate of each tree that has any, in the order of the roots.
+    """Yield the first candidate of each tree that has any, in the order of the roots.
 
-    :param parts: the roots
+    :param ordered: the roots, some at a time
     :param is_simple: by slot, whether a root is a candidate by itself
     """
     length = _FIRST_CHUNK
-    for part in parts:
+    for roots in ordered:
         start = 0
-        while start < len(part):
-            yield from _chunk_in_order(trees, part[start : start + length], is_simple)
+        while start < len(roots):
+            yield from _of_chunk(trees, roots[start : start + length], is_simple)
             budget.look()
             start += length
             length = min(length * 4, _LAST_CHUNK)
 
 
-def _chunk_in_order(trees: AnchorTrees, chunk: Slots, is_simple: Mask) -> Iterator[CandidateBatch]:
-    alone = is_simple[chunk]
-    place = {root: number for number, root in enumerate(chunk.tolist())}
+def _of_chunk(trees: AnchorTrees, roots: Slots, is_simple: Mask) -> Iterator[CandidateBatch]:
+    """Yield the first candidate of each tree that has any.
+
+    Trees of one family are solved together, which mixes their order. It is restored at the end.
+    """
+    simple = is_simple[roots]
+    rank = {root: number for number, root in enumerate(roots.tolist())}
     found: list[tuple[int, int, ProblemFamily, Solution]] = []
-    for family in trees.families(chunk[alone], chunk[~alone]):
+    for family in trees.families(roots[simple], roots[~simple]):
         solution = family.solutions.at(0)
         if solution is not None:
             found += [
-                (place[root], number, family, solution)
+                (rank[root], number, family, solution)
                 for number, root in enumerate(family.roots.tolist())
             ]
     for _, number, family, solution in sorted(found, key=lambda one: one[0]):

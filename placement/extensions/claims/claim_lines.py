@@ -1,9 +1,14 @@
-"""Lines in which claims wait, in one process.
+"""Lines in which the claims of one process wait (extensions.md 4).
 
-There is a common line: claims that came while a thread worked wait there, and are made together
-after it. A claim whose tree another writer has locked goes to the line of that tree. Of those that
-wait there, one thread makes one write that waits for the lock, for up to 32 claims on one
-connection. Who stands in a line holds no connection.
+Every claim first goes to the common line. While one thread makes claims of it, those that come wait
+there; the next thread makes them together. A claim whose tree another writer has locked goes on to
+the line of that tree. There one thread makes one write that waits for the lock, for up to 32 claims
+on one connection. A claim that waits in a line holds no connection.
+
+Each claim has the thread of its request. A thread whose claim waits works for its line if no other
+thread does. It takes its own claim, and others that wait there. The other threads wait until their
+claims have ended, or it is their turn. One lock, that of `_ProcessLines._changed`, guards all
+lines; no thread holds it while it makes claims.
 """
 
 import os
@@ -16,7 +21,7 @@ from placement.extensions.claims.operation import Claimed, ClaimRequest
 
 #: how many claims, and consumers, are written together at most
 MOST_CLAIMS, MOST_CONSUMERS = 32, 200
-#: seconds to wait at most for as many claims as came together before
+#: seconds that a thread of the common line waits for as many claims as came together before
 LINGER = 0.005
 #: seconds between two looks whether the client of a claim that waits is still there
 LOOK_EVERY = 1.0
@@ -34,45 +39,46 @@ class ClaimLines:
     def make(self, claim: ClaimRequest) -> dict[str, Claimed]:
         """Make the claim; return what each consumer has got, by uuid in the order of the requests.
 
-        Raise NoCandidate if the cloud has no candidates for all consumers; ConcurrentUpdate if a
-        consumer holds something else; ClaimUnfinished after too many attempts, and when the time
-        is over; and what searches and writes of allocations raise.
+        Raises NoCandidate if the cloud has no candidates for all consumers, ConcurrentUpdate if a
+        consumer holds something else, ClaimUnfinished if there were too many attempts or the time
+        is over, and what searches and writes of allocations raise.
         """
         return self._of_process().make(claim)
 
     def waiting(self, root: str) -> int:
-        """Return how many claims wait before a tree, and have no turn."""
+        """Return how many claims wait in the line of a tree, besides those that are being made."""
         return self._of_process().waiting(root)
 
     def _of_process(self) -> "_ProcessLines":
-        # threads of a new process may come here at the same time: all of them get the same lines
+        # `setdefault` is atomic: threads of a new process get the same lines
         return self._lines.setdefault(os.getpid(), _ProcessLines())
 
 
 class _Line:
-    """One line. A thread whose job waits works for some of those that wait, if no other does."""
+    """One line of claims."""
 
     def __init__(self) -> None:
         self.waiting: list[Job] = []
+        #: whether a thread makes claims of this line
         self.is_working = False
-        #: how many claims there were at the end of the last work
-        self.crowd = 1
+        #: how many claims the last work ended, and how many waited then: as many may come again
+        self.expected = 1
 
-    def is_crowded(self) -> bool:
+    def has_expected(self) -> bool:
         """Say whether as many wait as came together before."""
-        return len(self.waiting) >= self.crowd
+        return len(self.waiting) >= self.expected
 
     def take(self, own: Job) -> list[Job]:
         """Take claims that wait, in their order, and `own` in any case; no consumer twice."""
-        taken, seen, left = [own], set(own.uuids), []
+        taken, consumers, left = [own], set(own.uuids), []
         for job in self.waiting:
             if job is own:
                 continue
-            fits = len(taken) < MOST_CLAIMS and len(seen) + len(job.uuids) <= MOST_CONSUMERS
-            are_together = not own.is_alone and not job.is_alone
-            if fits and are_together and seen.isdisjoint(job.uuids):
+            fits = len(taken) < MOST_CLAIMS and len(consumers) + len(job.uuids) <= MOST_CONSUMERS
+            may_join = not own.is_alone and not job.is_alone
+            if fits and may_join and consumers.isdisjoint(job.uuids):
                 taken.append(job)
-                seen |= job.uuids
+                consumers |= job.uuids
             else:
                 left.append(job)
         self.waiting = left
@@ -80,16 +86,17 @@ class _Line:
 
 
 class _ProcessLines:
-    """The lines of one process. All of their state belongs to the lock of `_changed`."""
+    """The lines of one process. The lock of `_changed` guards all of their state."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._lines: dict[str, _Line] = {COMMON: _Line()}
-        #: where each job stands: in a line, or in a batch of that line; the others go alone
-        self._place: dict[Job, str] = {}
+        #: the line in which each job waits, or from which it is being made; a job without a line
+        #: goes alone
+        self._line_of: dict[Job, str] = {}
 
     def make(self, claim: ClaimRequest) -> dict[str, Claimed]:
-        """Make the claim, with others if it can be."""
+        """Make the claim, together with others if possible."""
         job = Job(claim)
         try:
             self._send(job, COMMON)
@@ -105,7 +112,7 @@ class _ProcessLines:
         return job.results
 
     def waiting(self, root: str) -> int:
-        """Return how many claims wait before a tree."""
+        """Return how many claims wait in the line of a tree."""
         with self._changed:
             line = self._lines.get(root)
             return 0 if line is None else len(line.waiting)
@@ -114,29 +121,30 @@ class _ProcessLines:
         """Put a job at the end of a line."""
         with self._changed:
             line = self._lines.setdefault(key, _Line())
-            self._place[job] = key
+            self._line_of[job] = key
             job.waits_since = time.monotonic()
             line.waiting.append(job)
-            if len(line.waiting) == line.crowd:
+            if len(line.waiting) == line.expected:
+                # the thread that waits for so many goes on
                 self._changed.notify_all()
 
-    def _lined(self) -> frozenset[str]:
+    def _roots_with_lines(self) -> frozenset[str]:
         with self._changed:
             return frozenset(self._lines) - {COMMON}
 
     def _turn(self, job: Job) -> tuple[str | None, list[Job]]:
-        """Wait until the job has ended, or has its turn; return its line, and what to work for.
+        """Wait until the job has ended, or it is its turn; return its line, and the jobs to make.
 
-        The line is None if the job goes alone.
+        The line is None if the job goes alone. There are no jobs to make if the job has ended.
         """
         with self._changed:
             while not job.has_ended:
-                key = self._place.get(job)
+                key = self._line_of.get(job)
                 if key is None:
                     return None, [job]
                 line = self._lines[key]
                 if job not in line.waiting:
-                    # another thread works for it
+                    # another thread is making it
                     self._changed.wait()
                 elif line.is_working and key != COMMON and job.should_look:
                     self._leave(line, job)
@@ -145,31 +153,32 @@ class _ProcessLines:
                 else:
                     line.is_working = True
                     if key == COMMON:
-                        # who claims one thing after the other comes again as soon as it is answered
-                        self._changed.wait_for(line.is_crowded, LINGER)
+                        # clients that claim one thing after the other come again as soon as they
+                        # have their answers
+                        self._changed.wait_for(line.has_expected, LINGER)
                     return key, line.take(job)
             return None, []
 
     def _wait_in(self, line: _Line, job: Job) -> None:
         """Wait until something changed; leave the line if the claim's time is over."""
         claim = job.claim
-        if claim.left <= 0:
+        if claim.seconds_left <= 0:
             job.fail(ClaimUnfinished())
         elif claim.is_abandoned:
             job.fail(SearchAbandoned())
         else:
-            self._changed.wait(min(claim.left, LOOK_EVERY))
+            self._changed.wait(min(claim.seconds_left, LOOK_EVERY))
             return
 
     def _leave(self, line: _Line, job: Job) -> None:
-        """Have a job go by itself, to see what its consumers hold; it comes back if it has to."""
+        """Have a job go alone, to read what its consumers hold; the batch may send it back."""
         line.waiting.remove(job)
-        del self._place[job]
+        del self._line_of[job]
 
     def _forget(self, job: Job) -> None:
-        """Nothing more is done for a job: its thread doesn't wait any more."""
+        """Take a job out of the lines: its thread ends."""
         with self._changed:
-            key = self._place.pop(job, None)
+            key = self._line_of.pop(job, None)
             if key is not None and job in self._lines[key].waiting:
                 self._lines[key].waiting.remove(job)
                 self._close_if_empty(key)
@@ -182,19 +191,21 @@ class _ProcessLines:
     def _work(self, jobs: list[Job], key: str | None) -> None:
         """Make some claims of a line, or one that goes alone."""
         try:
-            ClaimBatch(jobs, self._send, self._lined, None if key == COMMON else key).run()
+            root = None if key == COMMON else key
+            ClaimBatch(jobs, self._send, self._roots_with_lines, root).run()
         finally:
             if key is not None:
                 self._end_turn(key, jobs)
 
     def _end_turn(self, key: str, jobs: list[Job]) -> None:
+        """Let the next thread of the line have its turn."""
         with self._changed:
             line = self._lines[key]
             line.is_working = False
-            line.crowd = len(jobs) + len(line.waiting)
+            line.expected = len(jobs) + len(line.waiting)
             for job in jobs:
-                # unless it was sent to a line again
-                if job not in line.waiting and self._place.get(job) == key:
-                    del self._place[job]
+                # unless the batch put it into this line again, or into another one
+                if job not in line.waiting and self._line_of.get(job) == key:
+                    del self._line_of[job]
             self._close_if_empty(key)
             self._changed.notify_all()

@@ -1,40 +1,32 @@
-"""Candidates for the consumers of claims: choose them in one snapshot, store them in one write."""
+"""Plans candidates for the consumers of claims, in one snapshot (extensions.md 4).
+
+`plan_for` chooses a candidate for each consumer, as if one claimed after the other. Where that
+leaves no room for some of them, `other_plan` tries other distributions. `repeatable` then settles
+which provider serves which group, with `held_candidate`, which finds the candidate that a consumer
+holds.
+"""
 
 import collections
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
 from placement.candidates.budget import Budget
+from placement.candidates.cloud.columns import Column
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.live.apply_changes import advance
 from placement.candidates.request import CandidateRequest
 from placement.domain.consumer import ConsumerRequest
-from placement.errors import (
-    AllocationRefused,
-    LostRace,
-    PlacementError,
-    ResourceClassNotFound,
-    SearchUnfinished,
-)
-from placement.errors import UnknownProviderNamed as UnknownProvider
-from placement.extensions.claims.choice import Choice, Chooser
-from placement.extensions.claims.held_candidate import held_candidate
-from placement.operations.allocations import ProviderRoom, lock, store
-from placement.operations.locked_consumers import LockedConsumers
-from placement.storage import providers
-from placement.storage.database.engine import Connection, Database
-from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import ChangeKind
+from placement.errors import SearchUnfinished
+from placement.extensions.claims.choice import Choice, Chooser, Within
 
-#: used in place of the usage of providers that must not be chosen: more than any capacity
-_ALL = 1 << 62
-#: changes of a provider that the write itself checks
-_CHECKED = ChangeKind.USAGE | ChangeKind.INVENTORY
-#: changes after which a provider may be in another tree, or gone
-_STRUCTURE = ChangeKind.ROW | ChangeKind.DELETED
-#: of how many changed providers, for how many seconds, and with how many bytes candidates are
-#: judged again while their trees are locked
-_MOST_JUDGED, _LONGEST_JUDGING, _LARGEST_JUDGING = 100, 0.2, 1 << 24
+#: more than any capacity: as if so much were used of providers that must not be chosen
+_FULL = 1 << 62
+#: how many distributions are tried in all, and seconds that those after the first take together
+_DISTRIBUTIONS, _SECONDS = 50, 1.0
+
+#: amounts by class name, by provider uuid
+Held = Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +64,15 @@ class ClaimPlan:
             collections.Counter(self.claims) + collections.Counter(other.claims),
         )
 
+    def by_consumer(self) -> Mapping[str, Choice]:
+        """Return the candidates by consumer uuid."""
+        return {
+            request.uuid: choice
+            for request, choice in zip(self.requests, self.choices, strict=True)
+        }
+
     def anchors(self, snapshot: Snapshot) -> set[str]:
-        """Return the roots of the trees that candidates were found for and take nothing of."""
+        """Return the roots of trees that have a candidate which takes nothing of them, by uuid."""
         root, register = snapshot.forest.root, snapshot.register
         found = set()
         for choice in self.choices:
@@ -83,7 +82,7 @@ class ClaimPlan:
         return found
 
     def trees(self, snapshot: Snapshot) -> dict[str, str]:
-        """Return what the write locks: the uuids of providers, each with that of its root."""
+        """Return the uuids of the providers that the write locks, each with that of its root."""
         root, register = snapshot.forest.root, snapshot.register
         named = {uuid for choice in self.choices for uuid in choice.allocations}
         slots = register.slot_of_uuid
@@ -97,42 +96,18 @@ class ClaimPlan:
         return {key for root in roots for key in ids[forest.members(root)].tolist()}
 
 
-class Locked(Exception):
-    """Other writers have locked some of the plan's providers."""
-
-    def __init__(self, uuids: Collection[str]) -> None:
-        super().__init__()
-        self.uuids = frozenset(uuids)
-
-
-class ConsumerHolds(Exception):
-    """Some of the plan's consumers hold something already."""
-
-    def __init__(self, uuids: Collection[str]) -> None:
-        super().__init__()
-        self.uuids = frozenset(uuids)
-
-
-class Outdated(Exception):
-    """A provider of the plan has changed since the snapshot."""
-
-
-#: other writers made the plan impossible: search again in a new snapshot
-OVERTAKEN = (Outdated, AllocationRefused, LostRace, UnknownProvider, ResourceClassNotFound)
-
-
 def plan_for(
-    cloud: Snapshot, chooser: Chooser, wanted: Sequence[ConsumerRequest], budget: Budget
+    cloud: Snapshot, chooser: Chooser, consumers: Sequence[ConsumerRequest], budget: Budget
 ) -> ClaimPlan:
     """Choose a candidate for each consumer, as if one claimed after the other.
 
-    The plan ends before the first consumer that has none. Raise what the search raises.
+    The plan ends before the first consumer for which there is none. Raises what the search raises.
 
-    :param wanted: requests without allocations
+    :param consumers: requests without allocations
     """
     requests: list[ConsumerRequest] = []
     choices: list[Choice] = []
-    for consumer in wanted:
+    for consumer in consumers:
         if choices:
             cloud = with_choice(cloud, choices[-1])
         choice = chooser.choose(cloud, budget)
@@ -143,6 +118,39 @@ def plan_for(
     return ClaimPlan.of_claim(requests, choices, chooser.request)
 
 
+def distribution_matters(cloud: Snapshot) -> bool:
+    """Say whether it can matter who gets what: it can't where each tree is one provider.
+
+    All consumers of a claim ask for the same, so each takes as much of such a tree as any other.
+    """
+    return cloud.forest.nested or len(cloud.sharing) > 0
+
+
+def other_plan(
+    cloud: Snapshot, chooser: Chooser, consumers: Sequence[ConsumerRequest], budget: Budget
+) -> tuple[ClaimPlan | None, int]:
+    """Distribute the consumers in other ways than `plan_for` does with the same chooser.
+
+    What one consumer gets may block another although both would fit: it takes of a device that only
+    the other's group can use, or of a sharing provider that the other needs. The best distribution
+    isn't looked for: that is bin packing.
+
+    Return a plan for all of them, or None; and how many ways were tried, the first included.
+
+    :param budget: of all ways together; it is shortened. If it is used up, no more ways are tried
+    """
+    budget.shorten(_SECONDS)
+    for tried in range(1, _DISTRIBUTIONS):
+        within = Within.SPARING if tried == 1 else Within.CHANCE
+        try:
+            plan = plan_for(cloud, dataclasses.replace(chooser, within=within), consumers, budget)
+        except SearchUnfinished:
+            return None, tried
+        if len(plan.choices) == len(consumers):
+            return plan, tried + 1
+    return None, _DISTRIBUTIONS
+
+
 def repeatable(
     plan: ClaimPlan, cloud: Snapshot, request: CandidateRequest, budget: Budget
 ) -> ClaimPlan:
@@ -150,7 +158,7 @@ def repeatable(
 
     Nothing stores which provider serves which group. So this is found out before the write, within
     the budget of the plan: with many groups that take unequal amounts of one class, it is bin
-    packing. Raise SearchUnfinished, or SearchAbandoned.
+    packing. Raises SearchUnfinished, or SearchAbandoned if the client left.
     """
     choices = [_repeatable(choice, cloud, request, budget) for choice in plan.choices]
     return dataclasses.replace(plan, choices=choices)
@@ -173,66 +181,60 @@ def _repeatable(
     return dataclasses.replace(choice, mappings=again.mappings) if again else choice
 
 
-def write(
-    database: Database,
-    snapshot: Snapshot,
-    plan: ClaimPlan,
-    tries: int,
-    patience: float,
-    wait: bool = False,
-) -> tuple[ClaimPlan, dict[str, int]]:
-    """Store the plan in one transaction; return it as stored, and the consumers' generations.
+def held_candidate(
+    snapshot: Snapshot, request: CandidateRequest, held: Held, budget: Budget
+) -> Choice | None:
+    """Return the candidate whose allocations are what is held; None if there is none.
 
-    Raise Locked, Holding, or one of OVERTAKEN, if other writers are in the way.
+    All conditions of the request are checked, but not whether the amounts are free: they are taken
+    already. If several candidates have these allocations, it is always the same one, as long as the
+    providers don't change.
 
-    :param snapshot: where the candidates were found
-    :param patience: seconds after which no further try begins
-    :param wait: whether to wait for what others have locked
+    Raises what a search raises.
     """
-    named = {uuid for request in plan.requests for uuid in request.allocations}
-    # a move locks all providers of a tree, so it and such a claim can't pass each other
-    anchors = plan.anchors(snapshot)
-
-    def operation(connection: Connection) -> tuple[ClaimPlan, dict[str, int]]:
-        if wait:
-            locked, nodes, room = lock(connection, plan.requests, anchors)
-        else:
-            # consumers that hold something are refused, so there are no more providers to lock, and
-            # no reason to wait for such a consumer
-            locked, (found, *answers) = LockedConsumers.lock_and_ask(
-                connection,
-                plan.requests,
-                providers.lock_free_question(named | anchors),
-                *ProviderRoom.questions(named, plan.requests),
-                wait=False,
-            )
-            nodes, room = providers.nodes_in(found), ProviderRoom.of(answers)
-        if locked.held:
-            raise ConsumerHolds({entry.consumer.lower() for entry in locked.held})
-        missing = (named | anchors) - nodes.keys()
-        if missing and not wait:
-            raise Locked(missing)
-        holding = still_holding(connection, snapshot, plan)
-        store(connection, locked, nodes, room, plan.claims)
-        known = {uuid.lower(): consumer for uuid, consumer in locked.stored.items()}
-        return holding, {
-            request.uuid: known[request.uuid].generation + 1 if request.uuid in known else 1
-            for request in plan.requests
-        }
-
-    return database.write(operation, tries, patience)
+    if _sums(held) != request.demand:
+        return None
+    amounts_of: dict[int, dict[int, int]] = {
+        snapshot.names.class_ids.get(name, -1): {} for name in request.demand
+    }
+    for uuid, amounts in held.items():
+        slot = snapshot.slot(uuid)
+        if slot is None:
+            return None
+        for name, amount in amounts.items():
+            amounts_of[snapshot.names.class_ids[name]][slot] = amount
+    # In this cloud the inventories are exactly what is held. The sums are equal, so a candidate has
+    # to take all of it: any candidate is the one that is held.
+    columns = {class_id: _column(amounts) for class_id, amounts in amounts_of.items()}
+    return Chooser.first(request).choose(dataclasses.replace(snapshot, columns=columns), budget)
 
 
-def without(
+def _sums(held: Held) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for amounts in held.values():
+        for name, amount in amounts.items():
+            sums[name] = sums.get(name, 0) + amount
+    return sums
+
+
+def _column(amounts: Mapping[int, int]) -> Column:
+    """Return inventories with these totals by slot, of which any amount can be allocated."""
+    slots = sorted(amounts)
+    total = [amounts[slot] for slot in slots]
+    ones, zeros = np.ones(len(slots)), np.zeros(len(slots))
+    return Column.of(slots, [total, zeros, ones, total, ones, ones, zeros])
+
+
+def as_if_full(
     snapshot: Snapshot,
     request: CandidateRequest,
     trees: Collection[str] = (),
     uuids: Collection[str] = (),
 ) -> Snapshot:
-    """Return the cloud, with nothing left of what the request asks for in some places.
+    """Return the cloud as if some providers had nothing left of what the request asks for.
 
-    :param trees: any providers of whole trees
-    :param uuids: single providers
+    :param trees: uuids of any providers of trees: all providers of these trees are full
+    :param uuids: uuids of single providers that are full
     """
     if not trees and not uuids:
         return snapshot
@@ -240,12 +242,12 @@ def without(
     slots = {slot for root in snapshot.roots(trees) for slot in forest.members(root).tolist()}
     slots |= {slot for slot in map(snapshot.slot, uuids) if slot is not None}
     ids = snapshot.names.class_ids
-    full = dict.fromkeys(slots, _ALL)
+    full = dict.fromkeys(slots, _FULL)
     return snapshot.using({ids[name]: full for name in request.demand if name in ids})
 
 
 def with_choice(snapshot: Snapshot, choice: Choice) -> Snapshot:
-    """Return the cloud after a candidate was claimed."""
+    """Return the cloud as if a candidate had been claimed."""
     used: dict[int, dict[int, int]] = {}
     for uuid, amounts in choice.allocations.items():
         slot = snapshot.register.slot_of_uuid[uuid]
@@ -253,43 +255,3 @@ def with_choice(snapshot: Snapshot, choice: Choice) -> Snapshot:
             class_id = snapshot.names.class_ids[name]
             used.setdefault(class_id, {})[slot] = snapshot.used(class_id, slot) + amount
     return snapshot.using(used)
-
-
-def choices_by_consumer(plan: ClaimPlan) -> Mapping[str, Choice]:
-    """Return the plan's candidates by consumer uuid."""
-    return {
-        request.uuid: choice for request, choice in zip(plan.requests, plan.choices, strict=True)
-    }
-
-
-def still_holding(connection: Connection, snapshot: Snapshot, plan: ClaimPlan) -> ClaimPlan:
-    """Return the plan if its candidates are candidates still, now that their trees are locked.
-
-    Where a tree of the plan isn't what the search saw, what changed is read, and each candidate is
-    judged again. Usage and inventories don't matter here: the write checks them itself. Raise
-    Outdated where a candidate isn't one any more, and where to find out would take long.
-    """
-    if snapshot.cursor is None:
-        return plan
-    news = change_feed.read(connection, snapshot.cursor)
-    if news is None:
-        raise Outdated
-    concerned = plan.tree_ids(snapshot)
-    kinds = {key: kind for key, kind in news.kinds.items() if key in concerned and kind & ~_CHECKED}
-    if not kinds:
-        return plan
-    if len(kinds) > _MOST_JUDGED or any(kind & _STRUCTURE for kind in kinds.values()):
-        raise Outdated
-    now = advance(connection, snapshot, kinds)
-    budget = Budget(_LONGEST_JUDGING, _LARGEST_JUDGING)
-    try:
-        found = [
-            held_candidate(now, query, choice.allocations, budget)
-            for query, choice in zip(plan.queries, plan.choices, strict=True)
-        ]
-    except PlacementError as unfinished:
-        raise Outdated from unfinished
-    choices = [choice for choice in found if choice is not None]
-    if len(choices) < len(found):
-        raise Outdated
-    return dataclasses.replace(plan, choices=choices)

@@ -4,7 +4,6 @@ import collections
 import dataclasses
 import random
 from collections.abc import Sequence
-from typing import Any
 
 import flask
 
@@ -19,6 +18,7 @@ from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_in_body
 from placement.handlers.consumer_requests import tries
 from placement.http.call import Call
+from placement.schemas.json_schema import Json
 
 
 def create(call: Call) -> flask.Response:
@@ -27,8 +27,8 @@ def create(call: Call) -> flask.Response:
     body = call.read(schemas.CREATE)
     _refuse_too_many("consumers", body["consumers"], schemas.MOST_CONSUMERS)
     _refuse_too_many("trees to avoid", body.get("avoid", ()), schemas.MOST_AVOIDED)
-    wanted = [_consumer(given) for given in body["consumers"]]
-    _refuse_repeated(wanted)
+    consumers = [_consumer(given) for given in body["consumers"]]
+    _refuse_repeated(consumers)
     chooser = Chooser(
         _request(call, body),
         Strategy(body.get("strategy", Strategy.FIRST.value)),
@@ -36,18 +36,18 @@ def create(call: Call) -> flask.Response:
         random.Random(),
     )
     claim = ClaimRequest(
-        call.database, call.snapshot, chooser, wanted, lambda: budget_of(call), tries(call)
+        call.database, call.snapshot, chooser, consumers, lambda: budget_of(call), tries(call)
     )
     shown = {uuid: _shown(claimed) for uuid, claimed in call.claims.make(claim).items()}
     return call.reply({"consumers": shown})
 
 
-def _request(call: Call, body: dict[str, Any]) -> CandidateRequest:
+def _request(call: Call, body: Json) -> CandidateRequest:
     avoid = frozenset(map(uuids.normalised, body.get("avoid", ())))
     return dataclasses.replace(request_in_body(body["query"], call.version), avoid=avoid)
 
 
-def _consumer(given: dict[str, Any]) -> ConsumerRequest:
+def _consumer(given: Json) -> ConsumerRequest:
     return ConsumerRequest(
         uuid=uuids.normalised(given["uuid"]),
         project=given["project_id"],
@@ -63,14 +63,14 @@ def _refuse_too_many(what: str, given: Sequence[object], most: int) -> None:
         raise BadRequest(f"A claim may name at most {most} {what}. This one names {len(given)}.")
 
 
-def _refuse_repeated(wanted: list[ConsumerRequest]) -> None:
-    counts = collections.Counter(request.uuid for request in wanted)
+def _refuse_repeated(consumers: list[ConsumerRequest]) -> None:
+    counts = collections.Counter(request.uuid for request in consumers)
     repeated = [uuid for uuid, count in counts.items() if count > 1]
     if repeated:
         raise BadRequest(f"A claim may name a consumer only once: {', '.join(repeated)}")
 
 
-def _shown(claimed: Claimed) -> dict[str, Any]:
+def _shown(claimed: Claimed) -> Json:
     choice = claimed.choice
     return {
         "allocations": {

@@ -1,4 +1,7 @@
-"""Find candidates for consumers and allocate them, in one step (extensions.md 4)."""
+"""One claim, and the transaction that stores the plans of several (extensions.md 4).
+
+`claim_batch` asks each `ClaimRequest` for its plan, and stores the plans together with `write`.
+"""
 
 import dataclasses
 import time
@@ -7,26 +10,46 @@ from typing import Protocol, TypeVar
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.live.apply_changes import advance
 from placement.domain.consumer import ConsumerRequest, check_generation
-from placement.errors import ConcurrentUpdate, PlacementError
-from placement.extensions.claims import distributions
+from placement.errors import (
+    AllocationRefused,
+    ConcurrentUpdate,
+    LostRace,
+    PlacementError,
+    ResourceClassNotFound,
+)
+from placement.errors import UnknownProviderNamed as UnknownProvider
 from placement.extensions.claims.choice import Choice, Chooser
 from placement.extensions.claims.claim_plan import (
     ClaimPlan,
-    choices_by_consumer,
+    as_if_full,
+    distribution_matters,
+    held_candidate,
+    other_plan,
     plan_for,
     repeatable,
     with_choice,
-    without,
 )
-from placement.extensions.claims.held_candidate import held_candidate
 from placement.extensions.explain import explanation
 from placement.extensions.explain.operation import names_from
-from placement.storage import allocations, holdings
+from placement.operations.allocations import ProviderRoom, lock, store
+from placement.operations.locked_consumers import LockedConsumers
+from placement.storage import allocations, holdings, providers
 from placement.storage.database.engine import PATIENCE, TRIES, Connection, Database
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.holdings import HeldRow
 
 T = TypeVar("T")
+
+#: changes of a provider that the write itself checks
+_CHECKED = ChangeKind.USAGE | ChangeKind.INVENTORY
+#: changes after which a provider may be in another tree, or gone
+_STRUCTURE = ChangeKind.ROW | ChangeKind.DELETED
+#: candidates are judged again, while their trees are locked, if at most so many providers changed,
+#: and for at most so many seconds and bytes: other writers wait for these locks
+_MOST_JUDGED, _LONGEST_JUDGING, _LARGEST_JUDGING = 100, 0.2, 1 << 24
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,16 +73,15 @@ class ClaimSnapshots(Protocol):
         """Return the cloud and the answer to a question, both of one moment."""
 
     def look_for_others(self) -> None:
-        """Look whether others wrote without telling: the tables contradict what `current` said."""
+        """Find out whether other writers changed the tables without appending to the feed."""
 
 
 class ClaimRequest:
     """One claim for some consumers: all of them get a candidate, or none.
 
-    A consumer that holds a candidate of the request already keeps it. `claim_batch.Batch` makes
-    claims.
+    A consumer that holds a candidate of the request already keeps it.
 
-    :param wanted: one request for each consumer, without allocations. Their uuids differ and are
+    :param consumers: one request for each consumer, without allocations. Their uuids differ and are
         normalised; a type of None is no condition for consumers that exist
     :param cloud: where searches get the cloud from
     :param budget: returns what a search may cost
@@ -71,22 +93,23 @@ class ClaimRequest:
         database: Database,
         cloud: ClaimSnapshots,
         chooser: Chooser,
-        wanted: Sequence[ConsumerRequest],
+        consumers: Sequence[ConsumerRequest],
         budget: Callable[[], Budget],
         tries: int = TRIES,
     ) -> None:
         self.database, self.cloud, self.chooser = database, cloud, chooser
-        self.wanted, self.budget, self.tries = wanted, budget, tries
+        self.consumers, self.budget, self.tries = consumers, budget, tries
         #: when the claim is given up: it came now
         self.end = time.monotonic() + PATIENCE
-        self._done: dict[str, Claimed] = {}
-        #: in how many ways the consumers were distributed by the last plan
-        self._ways = 1
-        #: the cloud of a moment in which the consumers that are left held nothing
-        self._empty: Snapshot | None = None
+        #: what consumers have got, by uuid
+        self._claimed: dict[str, Claimed] = {}
+        #: in how many ways the last plan distributed the consumers
+        self._distributions = 1
+        #: the cloud of a moment at which the consumers that have nothing yet held nothing
+        self._seen_empty: Snapshot | None = None
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds after which the claim is given up."""
         return self.end - time.monotonic()
 
@@ -95,6 +118,11 @@ class ClaimRequest:
         """Say whether nobody waits for the answer any more."""
         return self.budget().is_abandoned
 
+    @property
+    def is_made(self) -> bool:
+        """Say whether each consumer has got its candidate."""
+        return len(self._claimed) == len(self.consumers)
+
     def plan(
         self,
         cloud: Snapshot,
@@ -102,9 +130,9 @@ class ClaimRequest:
         trees: Collection[str] = (),
         seconds: float | None = None,
     ) -> ClaimPlan | None:
-        """Choose candidates for the consumers that hold none; None if there aren't any for all.
+        """Choose candidates for the consumers that have none; None if there aren't any for all.
 
-        Raise what searches raise.
+        Raises what searches raise.
 
         :param busy: uuids of providers that must not be chosen
         :param trees: uuids of roots of trees of which nothing must be chosen
@@ -112,19 +140,32 @@ class ClaimRequest:
             one distribution of the consumers is tried then
         """
         request = self.chooser.request
-        cloud = without(cloud, request, request.avoid.union(trees), busy)
+        cloud = as_if_full(cloud, request, request.avoid.union(trees), busy)
         budget = self._budget()
         if seconds is not None:
             budget.shorten(seconds)
-        left = self._left()
-        found = plan_for(cloud, self.chooser, left, budget)
-        if len(found.choices) == len(left):
-            return repeatable(found, cloud, request, budget)
-        self._ways = 1
-        if seconds is not None or not found.choices or not distributions.matter(cloud):
+        consumers = self._unserved()
+        plan = plan_for(cloud, self.chooser, consumers, budget)
+        if len(plan.choices) == len(consumers):
+            return repeatable(plan, cloud, request, budget)
+        self._distributions = 1
+        if seconds is not None or not plan.choices or not distribution_matters(cloud):
             return None
-        other, self._ways = distributions.other_plan(cloud, self.chooser, left, self._budget())
+        other, self._distributions = other_plan(cloud, self.chooser, consumers, self._budget())
         return other and repeatable(other, cloud, request, budget)
+
+    def settle(self, plan: ClaimPlan, generations: Mapping[str, int]) -> None:
+        """Note that a plan with these consumers was stored.
+
+        :param generations: of the consumers
+        """
+        choices = plan.by_consumer()
+        for request in self._unserved():
+            self._claimed[request.uuid] = Claimed(choices[request.uuid], generations[request.uuid])
+
+    def results(self) -> dict[str, Claimed]:
+        """Return what each consumer has got, by uuid, in the order of the requests."""
+        return {request.uuid: self._claimed[request.uuid] for request in self.consumers}
 
     def after_refusal(self, seen: Snapshot) -> Snapshot:
         """Return the cloud as of now, after the database refused a candidate.
@@ -137,75 +178,77 @@ class ClaimRequest:
         self.cloud.look_for_others()
         return self.cloud.current()
 
-    def settle(self, plan: ClaimPlan, generations: Mapping[str, int]) -> None:
-        """Note that a plan with these consumers was stored.
-
-        :param generations: of the consumers
-        """
-        choices = choices_by_consumer(plan)
-        for request in self._left():
-            self._done[request.uuid] = Claimed(choices[request.uuid], generations[request.uuid])
-
-    @property
-    def is_made(self) -> bool:
-        """Say whether each consumer has got its candidate."""
-        return len(self._done) == len(self.wanted)
-
-    def results(self) -> dict[str, Claimed]:
-        """Return what each consumer has got, by uuid, in the order of the requests."""
-        return {request.uuid: self._done[request.uuid] for request in self.wanted}
-
-    def _budget(self) -> Budget:
-        """Return what a search may cost that begins now."""
-        budget = self.budget()
-        budget.shorten(max(self.left, 0))
-        return budget
-
-    def _left(self) -> list[ConsumerRequest]:
-        return [request for request in self.wanted if request.uuid not in self._done]
-
     def after_failure(self, seen: Snapshot, failure: PlacementError) -> Snapshot:
         """Return another cloud to search in, after a search found nothing.
 
         The consumers may have held something when the search saw the cloud, for example after an
-        earlier try of the same claim. Raise the failure if they didn't.
+        earlier try of the same claim. Raises the failure if they didn't.
 
         :param seen: where the search found nothing
         """
-        if seen is self._empty:
+        if seen is self._seen_empty:
             raise failure
-        left = self._left()
-        snapshot = self._empty = self.keep()
-        if snapshot.cursor == seen.cursor and left == self._left():
+        before = self._unserved()
+        snapshot = self._seen_empty = self.keep()
+        if snapshot.cursor == seen.cursor and before == self._unserved():
             raise failure
         return snapshot
 
     def keep(self) -> Snapshot:
-        """Note the consumers that hold a candidate; return the cloud of the moment that tells.
+        """Note the consumers that hold a candidate; return the cloud of the same moment.
 
-        Raise ConcurrentUpdate for the first one that holds something else.
+        Raises ConcurrentUpdate if a consumer holds something else.
         """
-        left = self._left()
-        uuids = [request.uuid for request in left]
-        snapshot, (entries, found) = self.cloud.at_once(
+        consumers = self._unserved()
+        uuids = [request.uuid for request in consumers]
+        snapshot, (entries, held) = self.cloud.at_once(
             lambda connection: (
                 allocations.entries_of(connection, uuids)[0],
                 list(holdings.of_consumers(connection, uuids)),
             )
         )
-        # what is older than the table of consumers (rest-api.md 7.3) has no row in `found`
+        # allocations from before the table of consumers (rest-api.md 7.3) have no row in `held`
         rows: dict[str, list[HeldRow]] = {entry.consumer.lower(): [] for entry in entries}
-        for row in found:
+        for row in held:
             rows[row.consumer.lower()].append(row)
-        for request in left:
+        for request in consumers:
             if request.uuid in rows:
-                self._done[request.uuid] = self._kept(snapshot, request, rows[request.uuid])
+                self._claimed[request.uuid] = self._kept(snapshot, request, rows[request.uuid])
         return snapshot
+
+    def why_none(self, snapshot: Snapshot) -> str:
+        """Say why there is no candidate for all consumers."""
+        request, budget = self.chooser.request, self._budget()
+        cloud = as_if_full(snapshot, request, request.avoid)
+        consumers = self._unserved()
+        placed = plan_for(cloud, self.chooser, consumers[:-1], budget).choices
+        for choice in placed:
+            cloud = with_choice(cloud, choice)
+        reason = explanation.why_none(cloud, request, budget, names_from(self.database))
+        if not placed:
+            return reason
+        text = f"There is room for {len(placed)} of {len(consumers)} consumers, then: {reason}"
+        if self._distributions == 1:
+            return text
+        return (
+            f"{text} The consumers were placed one after the other, in {self._distributions} ways; "
+            "another distribution may fit."
+        )
+
+    def _budget(self) -> Budget:
+        """Return what a search may cost that begins now."""
+        budget = self.budget()
+        budget.shorten(max(self.seconds_left, 0))
+        return budget
+
+    def _unserved(self) -> list[ConsumerRequest]:
+        """Return the requests of the consumers that have no candidate yet."""
+        return [request for request in self.consumers if request.uuid not in self._claimed]
 
     def _kept(
         self, snapshot: Snapshot, request: ConsumerRequest, held: Sequence[HeldRow]
     ) -> Claimed:
-        """Return the candidate that a consumer holds. Raise ConcurrentUpdate for something else."""
+        """Return the candidate that a consumer holds. Raises ConcurrentUpdate if it holds none."""
         choice = self._held_candidate(snapshot, request, held) if held else None
         if choice is not None:
             return Claimed(choice, held[0].generation)
@@ -226,21 +269,111 @@ class ClaimRequest:
             amounts.setdefault(row.provider_uuid, {})[row.resource_class] = row.used
         return held_candidate(snapshot, self.chooser.request, amounts, self._budget())
 
-    def why_none(self, snapshot: Snapshot) -> str:
-        """Say why there is no candidate for all consumers."""
-        request, budget = self.chooser.request, self._budget()
-        cloud = without(snapshot, request, request.avoid)
-        left = self._left()
-        placed = plan_for(cloud, self.chooser, left[:-1], budget).choices
-        for choice in placed:
-            cloud = with_choice(cloud, choice)
-        reason = explanation.why_none(cloud, request, budget, names_from(self.database))
-        if not placed:
-            return reason
-        told = f"There is room for {len(placed)} of {len(left)} consumers, then: {reason}"
-        if self._ways == 1:
-            return told
-        return (
-            f"{told} The consumers were placed one after the other, in {self._ways} ways; "
-            "another distribution may fit."
-        )
+
+class Locked(Exception):
+    """Other writers have locked some of the plan's providers."""
+
+    def __init__(self, uuids: Collection[str]) -> None:
+        super().__init__()
+        self.uuids = frozenset(uuids)
+
+
+class ConsumerHolds(Exception):
+    """Some of the plan's consumers hold something already."""
+
+    def __init__(self, uuids: Collection[str]) -> None:
+        super().__init__()
+        self.uuids = frozenset(uuids)
+
+
+class Outdated(Exception):
+    """A provider of the plan has changed since the snapshot."""
+
+
+#: other writers made the plan impossible: search again in a new snapshot
+OVERTAKEN = (Outdated, AllocationRefused, LostRace, UnknownProvider, ResourceClassNotFound)
+
+
+def write(
+    database: Database,
+    snapshot: Snapshot,
+    plan: ClaimPlan,
+    tries: int,
+    patience: float,
+    wait: bool = False,
+) -> tuple[ClaimPlan, dict[str, int]]:
+    """Store the plan in one transaction; return it as stored, and the consumers' generations.
+
+    Raises Locked, ConsumerHolds or one of OVERTAKEN if other writers are in the way.
+
+    :param snapshot: where the candidates were found
+    :param patience: seconds after which no further try begins
+    :param wait: whether to wait for what others have locked
+    """
+    named = {uuid for request in plan.requests for uuid in request.allocations}
+    # A move of a provider locks all providers of its tree. This write locks a provider of each tree
+    # that a candidate is for: the root, if the candidate takes nothing of the tree. So one of the
+    # two writes waits for the other, and sees what it did.
+    anchors = plan.anchors(snapshot)
+
+    def operation(connection: Connection) -> tuple[ClaimPlan, dict[str, int]]:
+        if wait:
+            locked, nodes, room = lock(connection, plan.requests, anchors)
+        else:
+            # consumers that hold something are refused, so there are no more providers to lock, and
+            # no reason to wait for such a consumer
+            locked, (found, *answers) = LockedConsumers.lock_and_ask(
+                connection,
+                plan.requests,
+                providers.lock_free_question(named | anchors),
+                *ProviderRoom.questions(named, plan.requests),
+                wait=False,
+            )
+            nodes, room = providers.nodes_in(found), ProviderRoom.of(answers)
+        if locked.held:
+            raise ConsumerHolds({entry.consumer.lower() for entry in locked.held})
+        missing = (named | anchors) - nodes.keys()
+        if missing and not wait:
+            raise Locked(missing)
+        valid = still_valid(connection, snapshot, plan)
+        store(connection, locked, nodes, room, plan.claims)
+        known = {uuid.lower(): consumer for uuid, consumer in locked.stored.items()}
+        return valid, {
+            request.uuid: known[request.uuid].generation + 1 if request.uuid in known else 1
+            for request in plan.requests
+        }
+
+    return database.write(operation, tries, patience)
+
+
+def still_valid(connection: Connection, snapshot: Snapshot, plan: ClaimPlan) -> ClaimPlan:
+    """Return the plan if its choices are still candidates, now that their trees are locked.
+
+    If a tree of the plan isn't as the search saw it, what changed is read, and each candidate is
+    judged again. Usage and inventories don't matter here: the write checks them itself. Raises
+    Outdated if a choice isn't a candidate any more, and if finding out would take long.
+    """
+    if snapshot.cursor is None:
+        return plan
+    news = change_feed.read(connection, snapshot.cursor)
+    if news is None:
+        raise Outdated
+    concerned = plan.tree_ids(snapshot)
+    kinds = {key: kind for key, kind in news.kinds.items() if key in concerned and kind & ~_CHECKED}
+    if not kinds:
+        return plan
+    if len(kinds) > _MOST_JUDGED or any(kind & _STRUCTURE for kind in kinds.values()):
+        raise Outdated
+    now = advance(connection, snapshot, kinds)
+    budget = Budget(_LONGEST_JUDGING, _LARGEST_JUDGING)
+    try:
+        judged = [
+            held_candidate(now, query, choice.allocations, budget)
+            for query, choice in zip(plan.queries, plan.choices, strict=True)
+        ]
+    except PlacementError as unfinished:
+        raise Outdated from unfinished
+    choices = [choice for choice in judged if choice is not None]
+    if len(choices) < len(judged):
+        raise Outdated
+    return dataclasses.replace(plan, choices=choices)

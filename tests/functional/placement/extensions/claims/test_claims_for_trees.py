@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from placement.candidates.request import CandidateRequest, Group
-from placement.extensions.claims import claim_batch, claim_plan
+from placement.extensions.claims import claim_batch, operation
 from tests.databases.questions import kind_of
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually
@@ -76,7 +76,7 @@ def test_it_is_refused_where_no_tree_meets_the_request(service, other, cloud, ch
 def test_what_changes_the_tree_before_its_locks_has_it_search_again(
     service, other, cloud, monkeypatch, change
 ):
-    real, done = claim_plan.write, []
+    real, done = operation.write, []
 
     def late(*arguments, **more):
         if not done:
@@ -98,7 +98,7 @@ def until_one_waits(service):
 
 @pytest.mark.parametrize("query", [QUERY, WITHOUT_RESOURCES], ids=["plain", "with groups"])
 def test_a_move_of_the_tree_waits_for_it(service, other, cloud, monkeypatch, query):
-    real, moving, seen = claim_plan.still_holding, [], []
+    real, moving, seen = operation.still_valid, [], []
 
     def look(*arguments):
         found = real(*arguments)
@@ -108,7 +108,7 @@ def test_a_move_of_the_tree_waits_for_it(service, other, cloud, monkeypatch, que
         seen.append(moving[0].is_alive())
         return found
 
-    monkeypatch.setattr(claim_plan, "still_holding", look)
+    monkeypatch.setattr(operation, "still_valid", look)
 
     expect(ask(service, CONSUMER, query=query), 200)
     moving[0].join(PATIENCE)
@@ -123,7 +123,7 @@ def locked(service, cloud):
     ready, enough = threading.Event(), threading.Event()
 
     def hold(connection):
-        claim_plan.lock(connection, [], [cloud.uuids["a"]])
+        operation.lock(connection, [], [cloud.uuids["a"]])
         ready.set()
         enough.wait(PATIENCE)
 

@@ -15,14 +15,14 @@ from tests.patience import PATIENCE
 class StandIn:
     """A claim of one consumer.
 
-    :param left: the seconds after which it is given up
+    :param seconds_left: the seconds after which it is given up
     """
 
     is_made, is_abandoned = False, False
 
-    def __init__(self, uuid, left=PATIENCE):
-        self.wanted = [SimpleNamespace(uuid=uuid)]
-        self.left = left
+    def __init__(self, uuid, seconds_left=PATIENCE):
+        self.consumers = [SimpleNamespace(uuid=uuid)]
+        self.seconds_left = seconds_left
 
 
 class Noted(threading.Condition):
@@ -107,7 +107,7 @@ def test_a_claim_that_is_given_up_does_not_wait_for_those_that_are_being_made(ba
 
     batches(run)
     claims = ClaimLines()
-    given_up = StandIn("b", left=0 if reason is ClaimUnfinished else PATIENCE)
+    given_up = StandIn("b", seconds_left=0 if reason is ClaimUnfinished else PATIENCE)
     given_up.is_abandoned = reason is SearchAbandoned
     with concurrent.futures.ThreadPoolExecutor() as pool:
         first = pool.submit(claims.make, StandIn("a"))

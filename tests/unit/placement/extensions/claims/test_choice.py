@@ -5,7 +5,7 @@ import collections
 import numpy as np
 import pytest
 
-from placement.extensions.claims.tree_order import by_chance, by_key
+from placement.extensions.claims.choice import in_order_of, in_random_order
 
 KEYS = {
     "none": [],
@@ -19,32 +19,33 @@ KEYS = {
 
 @pytest.mark.parametrize("keys", [np.array(keys, float) for keys in KEYS.values()], ids=KEYS)
 def test_equal_keys_stay_in_their_order(keys):
-    found = np.concatenate([np.array([], int), *by_key(keys, None)])
+    found = np.concatenate([np.array([], int), *in_order_of(keys, None)])
     assert found.tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("keys", [np.array(keys, float) for keys in KEYS.values()], ids=KEYS)
 def test_chance_decides_only_among_equal_keys(keys):
-    found = np.concatenate([np.array([], int), *by_key(keys, np.random.default_rng(1))])
+    found = np.concatenate([np.array([], int), *in_order_of(keys, np.random.default_rng(1))])
     assert sorted(found.tolist()) == list(range(len(keys)))
     assert keys[found].tolist() == sorted(keys.tolist())
 
 
 def test_chance_does_decide_among_equal_keys():
     keys = np.ones(1000)
-    first = {next(by_key(keys, np.random.default_rng(seed)))[0] for seed in range(20)}
+    first = {next(in_order_of(keys, np.random.default_rng(seed)))[0] for seed in range(20)}
     assert len(first) > 10
 
 
 @pytest.mark.parametrize("count", [0, 5, 256, 257, 1000])
-def test_by_chance_all_places_come_once(count):
-    found = np.concatenate(list(by_chance(count, np.random.default_rng(1))))
+def test_in_a_random_order_all_come_once(count):
+    found = np.concatenate(list(in_random_order(count, np.random.default_rng(1))))
     assert sorted(found.tolist()) == list(range(count))
 
 
-def test_by_chance_any_place_may_be_first():
+def test_in_a_random_order_any_may_be_first():
     first = collections.Counter(
-        int(next(by_chance(300, np.random.default_rng(seed)))[0]) // 30 for seed in range(2000)
+        int(next(in_random_order(300, np.random.default_rng(seed)))[0]) // 30
+        for seed in range(2000)
     )
     assert len(first) == 10
     assert max(first.values()) < 2 * min(first.values())
