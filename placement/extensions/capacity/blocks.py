@@ -1,8 +1,8 @@
-"""For how many requests trees have room, as far as arithmetic tells (extensions.md 6).
+"""For how many requests trees have room, as far as arithmetic says (extensions.md 6).
 
-The parts of a request that want the same things from the same providers form a *block*. Blocks
-don't get in each other's way. So a tree has room for as many requests as the block that has room
-for fewest.
+Parts of a request that compete for the same amounts, or may need different providers, form a
+*block*. Two blocks never compete. So a tree has room for as many requests as its block with the
+least room: if its processors are enough for 10 requests and its devices for 4, 4 requests fit.
 """
 
 import dataclasses
@@ -20,16 +20,16 @@ from placement.candidates.tree_problem import Demand
 
 #: what it costs to compare two parts, in steps of the budget
 _COMPARING = 100
-#: slots that say to whom each provider belongs: its root, or a provider above it
+#: by slot of a provider, the slot that it is counted for: that of its root, or of a provider above
 Keys = npt.NDArray[np.int32]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rooms:
-    """For how many requests there is room, by key.
+    """For how many requests there is room, by slot of the root, or other key.
 
-    :param most: there is room for no more than so many
-    :param sure: whether there is room for as many
+    :param most: an upper bound
+    :param sure: whether there is room for as many as the upper bound
     """
 
     most: Numbers
@@ -43,7 +43,7 @@ class Rooms:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Block:
-    """Parts that compete with each other for providers, and with no other part.
+    """Parts that compete with each other, and with no other part.
 
     :param isolate: whether the request's suffixed groups need different providers
     """
@@ -61,24 +61,29 @@ class Block:
         """Say whether several of the parts need different providers."""
         return self.isolate and sum(bool(part.suffix) for part in self.parts) > 1
 
-    def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
+    def rooms(self, free: FreeAmounts, keys: Keys, excluded: Mask | None = None) -> Rooms:
         """Return for how many requests the providers of each key have room.
 
-        :param but: providers that don't count
+        :param excluded: providers that don't count
         """
-        same = _equal(self.parts)
-        if len(same) == 1:
-            most = _of_equal_parts(free, same[0], keys, self.apart, but)
+        equal = _equal(self.parts)
+        if len(equal) == 1:
+            most = _of_equal_parts(free, equal[0], keys, self.apart, excluded)
             return Rooms(most, np.ones(len(most), np.bool_))
-        return self._of_unequal_parts(free, keys, but)
+        return self._of_unequal_parts(free, keys, excluded)
 
-    def _of_unequal_parts(self, free: FreeAmounts, keys: Keys, but: Mask | None) -> Rooms:
-        """Return an upper bound; it is sure where one provider has to serve all parts."""
+    def _of_unequal_parts(self, free: FreeAmounts, keys: Keys, excluded: Mask | None) -> Rooms:
+        """Return an upper bound; it is sure where one provider has to serve all parts.
+
+        The upper bound is the least of several: what the equal parts alone have room for; what is
+        free of each class in all, in whole units; and, if the parts need different providers, how
+        often there are enough of them.
+        """
         size, demand = len(keys), demand_of(self.parts)
         bounds = [
-            _of_equal_parts(free, parts, keys, self.apart, but) for parts in _equal(self.parts)
+            _of_equal_parts(free, parts, keys, self.apart, excluded) for parts in _equal(self.parts)
         ]
-        allowed = self.own if but is None else self.own & ~but
+        allowed = self.own if excluded is None else self.own & ~excluded
         options = np.flatnonzero(allowed)
         at = keys[options]
         for class_id, total in demand:
@@ -92,9 +97,10 @@ class Block:
             times, once = np.maximum.reduce(able), np.ones(len(at), np.int64)
             bounds.append(_spread(at, times, once, len(groups), size))
         most = np.minimum.reduce(bounds)
+        # from here on: the keys with one provider
         alone = np.bincount(at, minlength=size) == 1
-        here = alone[at]
-        at, options = at[here], options[here]
+        is_alone = alone[at]
+        at, options = at[is_alone], options[is_alone]
         times = free.times(demand, options)
         times[free.per_request(demand, options) < 1] = 0
         for part in self.parts:
@@ -120,19 +126,21 @@ def own_of(parts: Sequence[RequestPart]) -> Mask:
 
 
 def blocks_of(parts: Sequence[RequestPart], isolate: bool, budget: Budget) -> list[Block]:
-    """Return the parts as blocks. Raise SearchEnded when the budget is used up."""
-    found: list[list[list[RequestPart]]] = []
-    for same in _equal(parts):
+    """Return the parts as blocks. Raises SearchEnded if the budget is used up."""
+    # a block is a list of sets of equal parts here; each new set joins the blocks that it competes
+    # with into one
+    blocks: list[list[list[RequestPart]]] = []
+    for equal in _equal(parts):
         rivals = []
-        for block in found:
+        for block in blocks:
             for other in block:
                 budget.spend(_COMPARING)
-                if _compete(same[0], other[0], isolate):
+                if _compete(equal[0], other[0], isolate):
                     rivals.append(block)
                     break
-        found = [block for block in found if block not in rivals]
-        found.append([*(one for block in rivals for one in block), same])
-    return [Block(tuple(part for same in block for part in same), isolate) for block in found]
+        blocks = [block for block in blocks if block not in rivals]
+        blocks.append([*(one for block in rivals for one in block), equal])
+    return [Block(tuple(part for equal in block for part in equal), isolate) for block in blocks]
 
 
 def _equal(parts: Sequence[RequestPart]) -> list[list[RequestPart]]:
@@ -144,6 +152,7 @@ def _equal(parts: Sequence[RequestPart]) -> list[list[RequestPart]]:
 
 
 def _compete(one: RequestPart, other: RequestPart, isolate: bool) -> bool:
+    """Say whether two parts may get in each other's way at some provider."""
     apart = isolate and bool(one.suffix) and bool(other.suffix)
     classes = {class_id for class_id, _ in one.demand}
     if not apart and not any(class_id in classes for class_id, _ in other.demand):
@@ -152,14 +161,14 @@ def _compete(one: RequestPart, other: RequestPart, isolate: bool) -> bool:
 
 
 def _of_equal_parts(
-    free: FreeAmounts, parts: Sequence[RequestPart], keys: Keys, apart: bool, but: Mask | None
+    free: FreeAmounts, parts: Sequence[RequestPart], keys: Keys, apart: bool, excluded: Mask | None
 ) -> Numbers:
-    """Return for how many requests there is room if each has so many equal parts.
+    """Return for how many requests of these equal parts, and nothing else, there is room.
 
     :param apart: whether the suffixed ones need different providers; what is unsuffixed may come
         from one of theirs
     """
-    mask = parts[0].own if but is None else parts[0].own & ~but
+    mask = parts[0].own if excluded is None else parts[0].own & ~excluded
     options = np.flatnonzero(mask)
     at, size = keys[options], len(keys)
     times = free.times(parts[0].demand, options)
@@ -176,10 +185,16 @@ def _of_equal_parts(
 
 
 def _spread(at: Keys, times: Numbers, each: Numbers, count: int, size: int) -> Numbers:
-    """Return how many requests can have `count` parts each.
+    """Return by key how many requests of `count` equal parts each can be served.
 
-    Each provider serves `times` parts in all, and `each` parts of one request. So many requests
-    can be served if the providers together serve as many parts of them.
+    A provider serves at most `times` parts in all, and `each` parts of one request. So of n
+    requests it serves min(times, n * each) parts, and n requests can be served if that is
+    n * count in all providers together. The largest such n is found by bisection. Example: of
+    requests of 2 parts that need different providers (`each` is 1), two providers with room for 5
+    and 3 parts serve 3.
+
+    :param at: the key of each provider
+    :param size: the number of keys
     """
     high = _sum(at, times, size) // count
     if not len(at) or int(each.min()) >= count:
@@ -193,5 +208,5 @@ def _spread(at: Keys, times: Numbers, each: Numbers, count: int, size: int) -> N
 
 
 def _sum(at: Keys, numbers: Numbers, size: int) -> Numbers:
-    """Return the sums of numbers by key. They are exact below 2**53."""
+    """Return the sums of numbers by key. They are exact below 2**53, as numpy adds up floats."""
     return np.bincount(at, numbers, size).astype(np.int64)

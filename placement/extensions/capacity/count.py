@@ -1,9 +1,11 @@
-"""How many more of a request fit into the cloud (extensions.md 6).
+"""Counts how many more of a request fit into a snapshot (extensions.md 6).
 
-So many can be claimed one after the other, nothing else happening, if each takes the best of its
-candidates. The first half is that of a search: `prepare` finds the trees. Trees of one provider are
-arithmetic. Others are blocks of parts that don't compete (`capacity_blocks`), trees that share
-providers are a flow (`capacity_pools`), and what is left is tried (`capacity_filling`).
+So many can be claimed one after the other, if nobody else writes and each takes the best of its
+candidates. The first half is that of a search: `prepare` finds the trees. For trees of one provider
+the rest is a division. `trees.py` counts for other trees: a tree has room for as many requests as
+each *block* of the request (`blocks.py`, `subtrees.py`), trees that share providers are a flow
+(`pools.py`), and where arithmetic gives bounds only, requests are served one after the other
+(`filling.py`).
 """
 
 import dataclasses
@@ -12,22 +14,23 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from placement.candidates.budget import Budget
-from placement.candidates.cloud.columns import Numbers, Slots
+from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.free_amounts import MOST, FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.request import CandidateRequest
+from placement.candidates.masks import mask_steps
+from placement.candidates.masks.mask_steps import MaskStep, Remaining
+from placement.candidates.masks.step_listener import Account
+from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import prepare
-from placement.extensions.capacity.limits import Limits
-from placement.extensions.capacity.trees import Total, TreesRoom
-from placement.extensions.capacity.usable_providers import Suitable
+from placement.extensions.capacity.trees import Limits, Total, TreesRoom
 
 
 @dataclasses.dataclass(frozen=True)
 class Fits:
     """How many requests fit into some trees together.
 
-    :param count: so many surely fit
-    :param upper: no more than so many fit
+    :param count: at least so many fit
+    :param upper: at most so many fit
     :param trees: into how many of the trees at least one fits
     :param limited_by: how many of these trees run out of each resource class first
     """
@@ -46,12 +49,12 @@ class Fits:
 class Capacity:
     """How many more of a request fit into a snapshot.
 
-    Raise what a search raises. When the time to fill trees is over, that is no error: less is then
-    known, and the bounds are farther apart.
+    The constructor raises what a search raises. It is no error if `filling` or `refining` is used
+    up: the bounds are then farther apart.
 
     :param budget: what finding the trees may cost
-    :param filling: what serving one request after the other in trees may cost
-    :param refining: what looking for better fillings may cost
+    :param filling: what it may cost to serve one request after the other in trees
+    :param refining: what it may cost to look for better ways of serving them
     :param free: what is free in the snapshot; several requests may use one
     """
 
@@ -111,50 +114,96 @@ class Capacity:
             mask = np.zeros(self._snapshot.size, np.bool_)
             mask[chosen] = True
             total = self._several.total(mask, total)
-        there = low > 0
-        limits = total.limits[chosen][there]
-        return Fits(total.low, total.high, int(there.sum()), self._named(limits))
+        has_room = low > 0
+        limits = total.limits[chosen][has_room]
+        return Fits(total.low, total.high, int(has_room.sum()), self._named(limits))
 
     def of_tree(self, root: int) -> Fits:
-        """Return how many fit into one tree, with all of what it shares with others."""
+        """Return how many fit into one tree if no other tree uses what they share."""
         low, high = int(self._low[root]), int(self._high[root])
         limits = self._limits.classes[root : root + 1] if low else np.zeros(0, np.int64)
         return Fits(low, high, int(low > 0), self._named(limits))
 
     def largest(self, most: int) -> list[int]:
-        """Return the roots of the trees into which most fit, in that order."""
+        """Return the roots of the trees into which most requests fit, at most `most` of them."""
         roots = np.flatnonzero(self._high > 0)
         order = np.lexsort((roots, -self._low[roots]))[:most]
         return [int(root) for root in roots[order]]
 
     def stranded(self, count: int) -> dict[str, int]:
-        """Return what stays free of each class when so many requests more are served.
+        """Return how much of each class stays free after `count` more requests.
 
-        Counted are the providers that meet all conditions but the amounts.
+        Only providers count that meet all conditions but the amounts.
         """
-        found = {}
+        stranded = {}
         for name, amount in self._request.demand.items():
             suffixes = [group.suffix for group in self._request.groups if name in group.resources]
             mask = np.logical_or.reduce([self._suitable.of_group(suffix) for suffix in suffixes])
             class_id = self._snapshot.names.class_ids.get(name)
             if class_id is None:
-                # the search ended before it came to that name
+                # the search ended before it came to this name, which doesn't exist
                 continue
             free = int(self._free.by_slot(class_id)[mask].sum())
             if free > count * amount:
-                found[name] = free - count * amount
-        return found
+                stranded[name] = free - count * amount
+        return stranded
 
     def _named(self, classes: Numbers) -> dict[str, int]:
-        """Return how often each class is there, by name, the most frequent first."""
+        """Return how often each class occurs, by name, the most frequent first."""
         names = self._snapshot.names.classes
         ids, counts = np.unique(classes[classes >= 0], return_counts=True)
-        found = {names[key]: n for key, n in zip(ids.tolist(), counts.tolist(), strict=True)}
-        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+        by_name = {names[key]: n for key, n in zip(ids.tolist(), counts.tolist(), strict=True)}
+        return dict(sorted(by_name.items(), key=lambda item: (-item[1], item[0])))
+
+
+class Suitable(Account):
+    """Notes, while a search runs, which providers meet all conditions of each group but amounts."""
+
+    complete = True
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._roots = snapshot.forest.is_root
+        self._own: dict[str, Mask] = {}
+        self._shared: dict[str, Mask] = {}
+
+    def root_step(self, name: str, passing: Mask) -> None:
+        """Note a condition of the whole request, and the roots that meet it."""
+        self._roots = self._roots & passing
+
+    def unmatched(self, group: Group) -> None:
+        """Note a group whose aggregates or tree nobody can be in."""
+        nobody = np.zeros(self._snapshot.size, np.bool_)
+        self._own[group.suffix] = self._shared[group.suffix] = nobody
+
+    def step(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
+        """Note a condition that each provider of a group has to meet."""
+        if step.name != mask_steps.RESOURCES:
+            alive = self._snapshot.forest.alive
+            self._own[suffix] = self._own.get(suffix, alive) & step.own
+            self._shared[suffix] = self._shared.get(suffix, alive) & step.shared
+            if step.roots is not None:
+                self._own[suffix] = self._own[suffix] & step.roots[self._snapshot.forest.root]
+
+    def alike(self, suffix: str, first: str) -> None:
+        """Note a group with the conditions of another before it."""
+        for masks in (self._own, self._shared):
+            if first in masks:
+                masks[suffix] = masks[first]
+
+    def of_group(self, suffix: str) -> Mask:
+        """Return the providers that could serve a group."""
+        forest, sharing = self._snapshot.forest, self._snapshot.sharing
+        own = self._own.get(suffix, forest.alive) & self._roots[forest.root]
+        if len(sharing):
+            lent = np.zeros(len(own), np.bool_)
+            lent[sharing] = self._shared.get(suffix, forest.alive)[sharing]
+            own = own | lent
+        return own
 
 
 def without(snapshot: Snapshot, roots: Iterable[int]) -> Snapshot:
-    """Return the cloud as if some trees were gone, with all their providers."""
+    """Return the cloud as if some trees, with all their providers, had been deleted."""
     gone = np.zeros(snapshot.size, np.bool_)
     gone[list(roots)] = True
     forest = snapshot.forest

@@ -1,6 +1,9 @@
-"""How many requests fit into one tree, found by serving one after the other (extensions.md 6).
+"""Finds how many requests fit into one tree by serving one after the other (extensions.md 6).
 
-For trees where parts of a request compete in a way that arithmetic gives only bounds for.
+This is for trees where parts of a request compete so that arithmetic gives bounds only. A *state*
+is what is free in a tree, and a *way* is what one request takes. With the classes (VCPU, VGPU), a
+root with 6 VCPU free and a device with 2 VGPU free are the state ((6, 0), (0, 2)). A request for 2
+VCPU and 1 VGPU takes ((2, 0), (0, 1)), and can do that twice.
 """
 
 import collections
@@ -9,30 +12,35 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
+from placement.candidates.cloud.columns import Numbers, Slots
+from placement.candidates.cloud.free_amounts import FreeAmounts
+from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.tree_problem import Demand, Local, RequestShape, Solution, TreeProblem
 from placement.candidates.trees.backtracking import solutions_of
 from placement.candidates.trees.same_subtree import Subproblems
+from placement.candidates.trees.tree_problems import ProblemFamily
 
-#: what is free of each class, by local; classes as in `Filling.classes`
+#: amounts of each class, by local
 State = tuple[tuple[int, ...], ...]
 #: what one request takes
-_Taken = State
+_Way = State
 
-#: how many ways to serve one request are compared
+#: how many ways to serve one request the quick filling compares
 _WAYS = 8
-#: how many ways to serve one request are tried where the best result is looked for
-_MOST_WAYS = 64
-#: how many states are looked at for that, at most
-_STATES = 200
+#: how many ways to serve one request, and how many states, the search for the best filling tries
+_MOST_WAYS, _STATES = 64, 200
 
 
 @dataclasses.dataclass(frozen=True)
 class Filled:
     """How many requests were served.
 
-    :param best: whether it is sure that no more can be
-    :param left: what is free then
+    :param best: whether it is certain that no more can be served
+    :param left: what is free afterwards
     """
 
     count: int
@@ -43,8 +51,9 @@ class Filled:
 class Filling:
     """Serves requests in trees that have one problem in common.
 
-    :param classes: the ids of the resource classes that states tell of
-    :param refining: what looking for better results may cost
+    :param classes: the ids of the resource classes whose amounts states have, in their order
+    :param budget: what the quick filling may cost
+    :param refining: what the search for the best filling may cost
     """
 
     def __init__(
@@ -61,8 +70,12 @@ class Filling:
         self._known: dict[tuple[State, State], Filled] = {}
 
     def _sums(self) -> list[tuple[int, int, int, tuple[int, ...]]]:
-        """Return of each class its number, what a request takes, the common unit, the kinds."""
-        found = []
+        """Return for each class its number in states, and what bounds its requests.
+
+        That is what a request takes of it, the greatest common divisor of the single amounts, and
+        the kinds of variables that take of it.
+        """
+        sums = []
         for class_id, number in self._classes.items():
             amounts = [
                 (variable.kind, dict(variable.demand)[class_id])
@@ -72,22 +85,23 @@ class Filling:
             if amounts:
                 total = sum(amount for _, amount in amounts)
                 unit = math.gcd(*(amount for _, amount in amounts))
-                found.append((number, total, unit, tuple({kind for kind, _ in amounts})))
-        return found
+                sums.append((number, total, unit, tuple({kind for kind, _ in amounts})))
+        return sums
 
     def fill(self, state: State, units: State, most: int) -> Filled:
-        """Serve as many requests as is possible or as a bounded search finds.
+        """Serve requests: as many as are possible, or as many as a bounded search manages.
 
-        When the time is over, what is served by then counts. Raise Abandoned.
+        If a budget is used up, those count that are served by then. Raises Abandoned if the client
+        left.
 
         :param units: the max_unit of each class, by local
-        :param most: it is known that no more can be served
+        :param most: an upper bound that is known already
         """
         known = self._known.get((state, units))
         if known is None:
             known = self._quickly(state, units)
             if known.count < most and not known.best:
-                known = _Search(self, units, known, most, self._refining).found(state)
+                known = _BestFilling(self, units, known, most, self._refining).search(state)
             best = known.best or known.count >= most
             known = self._known[state, units] = dataclasses.replace(known, best=best)
         return known
@@ -105,46 +119,54 @@ class Filling:
             count, state = count + best[0], best[1]
 
     def _best_way(self, state: State, units: State) -> tuple[int, State] | None:
-        """Return how often to serve a request in one way, and what is free then."""
+        """Return how often to serve a request in the best way, and what is free then; None: not.
+
+        A way is best if most requests can be served in all after it. It is repeated as long as that
+        number doesn't fall: many times, and on several providers that are alike. So a tree with
+        room for thousands takes few steps.
+        """
         bound = self.bound(state)
         best: tuple[int, int, State] | None = None
-        for taken in itertools.islice(self.ways(state, units), _WAYS):
-            times = _times(state, taken)
-            while times > 1 and self.bound(after(state, taken, times)) < bound - times:
+        for way in itertools.islice(self.ways(state, units), _WAYS):
+            times = _times(state, way)
+            while times > 1 and self.bound(after(state, way, times)) < bound - times:
                 times //= 2
-            offer = self._offer(after(state, taken, times), times)
-            places = self._places(state, units, taken)
+            result = self._result(after(state, way, times), times)
+            places = self._interchangeable(state, units, way)
             copies = min(len(alike) // len(used) for alike, used in places)
-            while copies > 1 and offer[0] >= bound:
-                more = _after_copies(state, taken, places, times, copies)
-                offer = max(offer, self._offer(more, times * copies), key=lambda one: one[:2])
+            while copies > 1 and result[0] >= bound:
+                rest = _after_copies(state, way, places, times, copies)
+                result = max(result, self._result(rest, times * copies), key=lambda one: one[:2])
                 copies //= 2
-            if best is None or offer[:2] > best[:2]:
-                best = offer
-            if offer[0] >= bound:
+            if best is None or result[:2] > best[:2]:
+                best = result
+            if result[0] >= bound:
                 break
         return None if best is None else best[1:]
 
-    def _offer(self, rest: State, count: int) -> tuple[int, int, State]:
-        """Return how many can be served at most after so many, the latter, and what is left."""
+    def _result(self, rest: State, count: int) -> tuple[int, int, State]:
+        """Return how many can be served at most in all, how many are served, and what is left."""
         return self.bound(rest) + count, count, rest
 
-    def _places(
-        self, state: State, units: State, taken: _Taken
+    def _interchangeable(
+        self, state: State, units: State, way: _Way
     ) -> list[tuple[list[int], list[int]]]:
-        """Return sets of locals that can stand for each other: all of them, and those in use."""
+        """Return sets of locals that can stand for each other: all of a set, and those in use."""
         kinds: dict[object, list[int]] = collections.defaultdict(list)
         for number, local in enumerate(self._locals):
             # where a local stands in its tree matters for same_subtree
             below = local.below if self._shape.subtrees else 0
             key = (local.options, local.hits, local.tree, below, state[number], units[number])
             kinds[key].append(number)
-        used = {number for number, amounts in enumerate(taken) if any(amounts)}
-        found = [(alike, [one for one in alike if one in used]) for alike in kinds.values()]
-        return [(alike, mine) for alike, mine in found if mine]
+        used = {number for number, amounts in enumerate(way) if any(amounts)}
+        sets = [(alike, [one for one in alike if one in used]) for alike in kinds.values()]
+        return [(alike, in_use) for alike, in_use in sets if in_use]
 
     def bound(self, state: State) -> int:
-        """Return how many requests can be served at most, as sums tell."""
+        """Return how many requests can be served at most, by what is free of each class in all.
+
+        Of 5 VCPU, parts that take 2 VCPU each can use 4: amounts are cut to whole units.
+        """
         bound = None
         for number, total, unit, kinds in self._totals:
             wanted = sum(1 << kind for kind in kinds)
@@ -156,20 +178,20 @@ class Filling:
             bound = room // total if bound is None else min(bound, room // total)
         return 0 if bound is None else bound
 
-    def ways(self, state: State, units: State) -> Iterator[_Taken]:
-        """Yield what a request may take, without repetitions."""
+    def ways(self, state: State, units: State) -> Iterator[_Way]:
+        """Yield the ways to serve a request, without repetitions."""
         self._budget.spend(20 + 5 * len(state))
-        seen: set[_Taken] = set()
-        subproblems = Subproblems(self._shape, self._now(state, units), self._budget)
+        seen: set[_Way] = set()
+        subproblems = Subproblems(self._shape, self._locals_in(state, units), self._budget)
         for solution in solutions_of(subproblems):
-            taken = self._taken(solution)
-            if taken not in seen:
-                seen.add(taken)
-                yield taken
+            way = self._way(solution)
+            if way not in seen:
+                seen.add(way)
+                yield way
 
-    def _now(self, state: State, units: State) -> list[Local]:
-        """Return the locals with what is free now."""
-        found = []
+    def _locals_in(self, state: State, units: State) -> list[Local]:
+        """Return the locals as they are in a state: what they can serve, and their room."""
+        changed = []
         for local, have, most in zip(self._locals, state, units, strict=True):
             options = local.options
             for kind, demand in self._demands.items():
@@ -179,10 +201,10 @@ class Filling:
                 min(have[self._classes[key]], most[self._classes[key]])
                 for key in self._shape.contested
             )
-            found.append(dataclasses.replace(local, options=options, rooms=rooms))
-        return found
+            changed.append(dataclasses.replace(local, options=options, rooms=rooms))
+        return changed
 
-    def _taken(self, solution: Solution) -> _Taken:
+    def _way(self, solution: Solution) -> _Way:
         amounts = [[0] * len(self._classes) for _ in self._locals]
         for variable, local in zip(self._shape.variables, solution, strict=True):
             for class_id, amount in variable.demand:
@@ -190,8 +212,11 @@ class Filling:
         return tuple(map(tuple, amounts))
 
 
-class _Search:
-    """Tries the orders of serving requests, up to a bound."""
+class _BestFilling:
+    """Searches for the best filling: tries all ways for one request after the other.
+
+    A branch ends where its bound shows that it isn't better than the best known filling.
+    """
 
     def __init__(
         self, filling: Filling, units: State, known: Filled, most: int, refining: Budget
@@ -202,17 +227,17 @@ class _Search:
         self._states = _STATES
         self._seen: dict[State, int] = {}
 
-    def found(self, state: State) -> Filled:
-        """Return the best result; it is the best there is if all orders were tried."""
+    def search(self, state: State) -> Filled:
+        """Return the best known filling; it is the best there is if all branches were tried."""
         try:
-            finished = self._run(state, 0)
+            finished = self._try(state, 0)
         except (OutOfTime, OutOfMemory):
-            # the budget of the filling itself raises this again when it is used up
+            # if it is the filling's own budget that is used up, its next use raises this again
             finished = False
         return dataclasses.replace(self._best, best=finished)
 
-    def _run(self, state: State, served: int) -> bool:
-        """Serve more in each way there is; say whether no way is better than the best known."""
+    def _try(self, state: State, served: int) -> bool:
+        """Try all ways for the next request; return whether no branch from here was left out."""
         if served > self._best.count:
             self._best = Filled(served, False, state)
         if self._best.count >= min(self._most, served + self._filling.bound(state)):
@@ -226,44 +251,130 @@ class _Search:
         self._seen[state] = served
         ways = list(itertools.islice(self._filling.ways(state, self._units), _MOST_WAYS + 1))
         finished = len(ways) <= _MOST_WAYS
-        rests = [after(state, taken, 1) for taken in ways[:_MOST_WAYS]]
+        rests = [after(state, way, 1) for way in ways[:_MOST_WAYS]]
         rests.sort(key=self._filling.bound, reverse=True)
         for rest in rests:
-            finished = self._run(rest, served + 1) and finished
+            finished = self._try(rest, served + 1) and finished
         return finished
 
 
-def _times(state: State, taken: _Taken) -> int:
-    """Return how often the same can be taken."""
+def _times(state: State, way: _Way) -> int:
+    """Return how many requests can take the same."""
     return min(
-        have // amount
-        for mine, wanted in zip(state, taken, strict=True)
-        for have, amount in zip(mine, wanted, strict=True)
+        free // amount
+        for amounts, taken in zip(state, way, strict=True)
+        for free, amount in zip(amounts, taken, strict=True)
         if amount
     )
 
 
 def _after_copies(
     state: State,
-    taken: _Taken,
+    way: _Way,
     places: Sequence[tuple[list[int], list[int]]],
     times: int,
     copies: int,
 ) -> State:
-    """Return what is free after the same was taken from several sets of equal locals."""
+    """Return what is free after requests took the same, also of locals that are alike.
+
+    :param places: what `_interchangeable` returns
+    :param copies: of how many of the locals that are alike each local in use stands for one
+    """
     rest = list(state)
     for alike, used in places:
         others = [one for one in alike if one not in set(used)]
         for number, local in enumerate([*used, *others][: len(used) * copies]):
-            amounts = taken[used[number % len(used)]]
+            taken = way[used[number % len(used)]]
             rest[local] = tuple(
-                have - amount * times for have, amount in zip(state[local], amounts, strict=True)
+                free - amount * times for free, amount in zip(state[local], taken, strict=True)
             )
     return tuple(rest)
 
 
-def after(state: State, taken: _Taken, times: int) -> State:
+def after(state: State, way: _Way, times: int) -> State:
+    """Return what is free after `times` requests took the same."""
     return tuple(
-        tuple(have - amount * times for have, amount in zip(mine, wanted, strict=True))
-        for mine, wanted in zip(state, taken, strict=True)
+        tuple(free - amount * times for free, amount in zip(amounts, taken, strict=True))
+        for amounts, taken in zip(state, way, strict=True)
     )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HardTrees:
+    """Trees that have one problem in common, and what their providers have.
+
+    Of 3 trees with 2 providers each, and 2 classes, `slots` is 3 × 2, `amounts` 3 × 2 × 2.
+
+    :param roots: the slot of each tree's root
+    :param slots: by tree and local: the slots of the providers, own and sharing ones
+    :param amounts: by tree, local and class: what is free
+    :param units: by tree, local and class: the max_unit
+    """
+
+    roots: Sequence[int]
+    classes: tuple[int, ...]
+    slots: Numbers
+    amounts: Numbers
+    units: Numbers
+
+    @classmethod
+    def of(
+        cls, family: ProblemFamily, snapshot: Snapshot, free: FreeAmounts, classes: tuple[int, ...]
+    ) -> "HardTrees":
+        """Read what the providers of a family's trees have."""
+        solutions = family.solutions
+        lent = np.array(solutions.lent, np.int32)
+        own = family.members[:, list(solutions.places)]
+        slots = np.concatenate([own, np.broadcast_to(lent, (len(family), len(lent)))], axis=1)
+        amounts = np.stack([free.of(class_id, slots) for class_id in classes], axis=2)
+        units = np.stack([_units(snapshot, class_id, slots) for class_id in classes], axis=2)
+        return cls(family.roots.tolist(), classes, slots, amounts, units)
+
+    def alike(self) -> Iterator[npt.NDArray[np.intp]]:
+        """Yield the numbers of trees whose providers have the same, one array for each such set."""
+        # the bytes of a tree's amounts and units are its key, so that `unique` compares whole rows
+        count = len(self.roots)
+        rows = np.concatenate([self.amounts.reshape(count, -1), self.units.reshape(count, -1)], 1)
+        keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
+        _, which = np.unique(keys.ravel(), return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
+
+    def state(self, number: int) -> State:
+        """Return what the providers of a tree have free."""
+        return tuple(map(tuple, self.amounts[number].tolist()))
+
+    def units_of(self, number: int) -> State:
+        """Return the max_unit of a tree's providers."""
+        return tuple(map(tuple, self.units[number].tolist()))
+
+    def take(
+        self, number: int, filling: Filling, most: int, left: dict[tuple[int, int], int]
+    ) -> int:
+        """Fill a tree; return how many requests fit.
+
+        :param left: what is left of sharing providers, by class and slot; what the tree takes of it
+            is taken out
+        """
+        slots = self.slots[number].tolist()
+        state = tuple(
+            tuple(
+                left.get((class_id, slot), free)
+                for class_id, free in zip(self.classes, amounts, strict=True)
+            )
+            for slot, amounts in zip(slots, self.state(number), strict=True)
+        )
+        filled = filling.fill(state, self.units_of(number), most)
+        for slot, amounts in zip(slots, filled.left, strict=True):
+            for class_id, free in zip(self.classes, amounts, strict=True):
+                if (class_id, slot) in left:
+                    left[class_id, slot] = free
+        return filled.count
+
+
+def _units(snapshot: Snapshot, class_id: int, slots: Slots) -> Numbers:
+    column = snapshot.column(class_id)
+    if not len(column.slots):
+        return np.zeros(slots.shape, np.int64)
+    has_class, positions = column.find(slots)
+    return np.where(has_class, column.max_unit[positions], 0)

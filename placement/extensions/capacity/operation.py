@@ -1,21 +1,19 @@
-"""Tell how many more of some requests fit, by tree and by aggregate (extensions.md 6)."""
+"""Counts how many more of some requests fit, in all, by tree and by aggregate (extensions.md 6)."""
 
 import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
-
-import numpy as np
 
 from placement.candidates.budget import Budget, SearchEnded
+from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.free_amounts import FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import refusal
 from placement.candidates.request import CandidateRequest
-from placement.errors import BadRequest
+from placement.errors import BadRequest, UnknownProviderNamed
 from placement.extensions.capacity.count import Capacity, Fits, without
-from placement.extensions.capacity.tree_roots import check_roots
 from placement.extensions.explain.operation import names_from
+from placement.schemas.json_schema import Json
 from placement.storage.database.engine import Database
 
 #: what it costs to count for one aggregate, in steps of the budget
@@ -24,11 +22,11 @@ _AGGREGATE = 50
 
 @dataclasses.dataclass(frozen=True)
 class Breakdown:
-    """What is told besides the sum.
+    """What the answer has besides the sum.
 
-    :param by_aggregate: whether each aggregate is told
-    :param by_root: whether single trees are told
-    :param limit: how many aggregates, and how many trees, are told: those into which most fit
+    :param by_aggregate: whether it has how many fit into each aggregate
+    :param by_root: whether it has how many fit into single trees
+    :param limit: how many aggregates, and how many trees, it has: those into which most fit
     """
 
     by_aggregate: bool = False
@@ -44,15 +42,15 @@ class OfTree:
     name: str
     fits: Fits
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Return it as an answer has it."""
-        found: dict[str, Any] = {
+        shown: Json = {
             "uuid": self.uuid,
             "name": self.name,
             "fits": self.fits.count,
             "limited_by": next(iter(self.fits.limited_by), None),
         }
-        return found if self.fits.exact else found | {"upper": self.fits.upper}
+        return shown if self.fits.exact else shown | {"upper": self.fits.upper}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,24 +66,24 @@ class CountedRoom:
     by_aggregate: Mapping[str, Fits] | None = None
     by_root: list[OfTree] | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Return it as an answer has it (extensions.md 6)."""
-        found = _shown(self.fits) | {"stranded": dict(self.stranded)}
+        shown = _shown(self.fits) | {"stranded": dict(self.stranded)}
         if self.by_aggregate is not None:
-            found["by_aggregate"] = {uuid: _shown(fits) for uuid, fits in self.by_aggregate.items()}
+            shown["by_aggregate"] = {uuid: _shown(fits) for uuid, fits in self.by_aggregate.items()}
         if self.by_root is not None:
-            found["by_root"] = [tree.as_json() for tree in self.by_root]
-        return found
+            shown["by_root"] = [tree.as_json() for tree in self.by_root]
+        return shown
 
 
-def _shown(fits: Fits) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def _shown(fits: Fits) -> Json:
+    shown: Json = {
         "fits": fits.count,
         "exact": fits.exact,
         "trees": fits.trees,
         "limited_by": dict(fits.limited_by),
     }
-    return found if fits.exact else found | {"upper": fits.upper}
+    return shown if fits.exact else shown | {"upper": fits.upper}
 
 
 def rooms(
@@ -97,11 +95,12 @@ def rooms(
     gone: Collection[str] = (),
     breakdown: Breakdown | None = None,
 ) -> dict[str, CountedRoom]:
-    """Return how many of each request fit if all others stay away, by the names of the requests.
+    """Return how many more of each request fit by itself, by the names of the requests.
 
-    Raise UnknownProviderNamed, BadRequest for a provider that is no root, and what searches raise.
+    Raises UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root, and what
+    searches raise.
 
-    :param budgets: returns what all searches together may cost; called when the cloud was read
+    :param budgets: returns what all searches together may cost; called after the cloud was read
     :param refining: returns what better results than the first ones may cost
     :param gone: normalised uuids of the roots of trees that are left out
     """
@@ -110,22 +109,36 @@ def rooms(
         check_roots(snapshot, gone)
         snapshot = without(snapshot, snapshot.roots(gone))
     budget, patience, free = budgets(), refining(), FreeAmounts(snapshot)
-    telling = _Telling(snapshot, breakdown or Breakdown())
+    counting = _RoomCount(snapshot, breakdown or Breakdown())
     try:
         found = {}
         for number, (name, request) in enumerate(requests.items()):
             share = budget.share(len(requests) - number)
             with refusals_of(name):
                 capacity = Capacity(snapshot, request, budget, share, patience, free)
-            found[name] = telling.room(capacity, budget)
+            found[name] = counting.room(capacity, budget)
     except SearchEnded as ended:
         raise refusal(ended, snapshot, budget) from ended
-    return telling.named(found, names_from(database))
+    return counting.named(found, names_from(database))
+
+
+def check_roots(snapshot: Snapshot, uuids: Iterable[str]) -> None:
+    """Raise UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root."""
+    for uuid in uuids:
+        slot = snapshot.slot(uuid)
+        if slot is None:
+            raise UnknownProviderNamed(uuid=uuid)
+        root = int(snapshot.forest.root[slot])
+        if root != slot:
+            raise BadRequest(
+                f"Resource provider {uuid} is no root: it is in the tree of "
+                f"{snapshot.register.uuids[root]}."
+            )
 
 
 @contextlib.contextmanager
 def refusals_of(name: str) -> Iterator[None]:
-    """Say in refusals which request they are about, unless its name is empty."""
+    """Name the request in a BadRequest that is raised within, unless its name is empty."""
     try:
         yield
     except BadRequest as refused:
@@ -134,14 +147,14 @@ def refusals_of(name: str) -> Iterator[None]:
         raise type(refused)(f"Request {name!r}: {refused.message}", **refused.facts) from refused
 
 
-class _Telling:
-    """Tells of capacities in one snapshot."""
+class _RoomCount:
+    """Counts the room in one snapshot, as a breakdown wants it."""
 
     def __init__(self, snapshot: Snapshot, breakdown: Breakdown) -> None:
         self._snapshot, self._breakdown = snapshot, breakdown
-        self._aggregates = list(self._members()) if breakdown.by_aggregate else []
+        self._aggregates = list(self._roots_by_aggregate()) if breakdown.by_aggregate else []
 
-    def _members(self) -> Iterable[tuple[str, np.ndarray]]:
+    def _roots_by_aggregate(self) -> Iterable[tuple[str, Slots]]:
         """Yield the aggregates that roots are in, with these roots."""
         is_root = self._snapshot.forest.is_root
         for uuid, aggregate_id in self._snapshot.aggregate_ids.items():
@@ -153,7 +166,7 @@ class _Telling:
                     yield uuid, roots
 
     def room(self, capacity: Capacity, budget: Budget) -> CountedRoom:
-        """Return how many fit; the trees have no names yet."""
+        """Return how many fit; in it, trees have their uuids as names (see `named`)."""
         fits = capacity.fits()
         by_aggregate = by_root = None
         if self._breakdown.by_aggregate:
@@ -174,7 +187,7 @@ class _Telling:
     def named(
         self, rooms: Mapping[str, CountedRoom], naming: Callable[[Iterable[str]], Mapping[str, str]]
     ) -> dict[str, CountedRoom]:
-        """Return it with the names of trees, which are read at once."""
+        """Return the same with the names of all trees, which are read with one statement."""
         trees = [tree for room in rooms.values() for tree in room.by_root or ()]
         names = naming(dict.fromkeys(tree.uuid for tree in trees))
         return {

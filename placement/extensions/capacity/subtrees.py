@@ -1,4 +1,9 @@
-"""Blocks of a request whose parts are bound to each other: to one subtree, or to one provider."""
+"""Blocks of a request whose parts must be in one subtree, or come from one provider.
+
+`all_blocks` returns all blocks of a request. They are of four kinds: `Block` for parts that aren't
+bound to each other, `SubtreeBlock` for parts of one same_subtree, `Tangle` for parts of several
+same_subtrees that overlap, and `OneProviderBlock` for requests before microversion 1.29.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,45 +21,48 @@ from placement.extensions.capacity.blocks import Block, Keys, Rooms, blocks_of, 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SubtreeBlock:
-    """Parts of one same_subtree: one of the providers is above all others of a request.
+    """Parts of one same_subtree: one of the providers that serve a request is above all others.
 
-    Where only the providers of one part, the *top*, can be above the others, each of them has the
-    providers below it for itself. Then the block is solved for each of them, and the results are
-    added up.
+    If only providers of one part, the *top*, can be above the others, each of them has the
+    providers below it for itself. Then the block is solved for each provider of the top, as if it
+    were a root, and the results are added up. A NUMA node with its devices is such a case.
+
+    A tree is *tangled* if a provider of the top has another one above it that can serve any part.
     """
 
     parts: tuple[RequestPart, ...]
     blocks: tuple[Block, ...]
     forest: Forest
 
-    def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
+    def rooms(self, free: FreeAmounts, keys: Keys, excluded: Mask | None = None) -> Rooms:
         """Return for how many requests the trees have room; keys are the roots of providers."""
         top, tangled = self._top()
-        above = _nearest(self.forest, top.own)
-        nowhere = above < 0
-        outside = nowhere if but is None else nowhere | but
-        tops = np.where(nowhere, np.arange(len(above)), above)
+        nearest = _nearest(self.forest, top.own)
+        without_top = nearest < 0
+        outside = without_top if excluded is None else without_top | excluded
+        tops = np.where(without_top, np.arange(len(nearest)), nearest)
         each = _least([block.rooms(free, tops, outside) for block in self.blocks])
         options = np.flatnonzero(top.own & ~outside)
         roots, size = keys[options], len(keys)
         most = np.bincount(roots, each.most[options], size).astype(np.int64)
         unsure = np.bincount(roots, ~each.sure[options], size) > 0
         if tangled.any():
-            loose = _least([block.rooms(free, keys, but) for block in self.blocks])
+            loose = _least([block.rooms(free, keys, excluded) for block in self.blocks])
             most = np.where(tangled, loose.most, most)
         return Rooms(most, ~(tangled | unsure) | (most == 0))
 
     def _top(self) -> tuple[RequestPart, Mask]:
-        """Return the part that is on top, and the roots of the trees where others may be, too."""
-        found = []
+        """Return the part that is the top of most trees, and the roots of the tangled trees."""
+        tops = []
         for part in self.parts:
             tangled = self._tangled(part)
             if not tangled.any():
                 return part, tangled
-            found.append((part, tangled))
-        return min(found, key=lambda one: int(one[1].sum()))
+            tops.append((part, tangled))
+        return min(tops, key=lambda one: int(one[1].sum()))
 
     def _tangled(self, top: RequestPart) -> Mask:
+        """Return the roots of the trees that are tangled if this part is the top."""
         forest = self.forest
         below = np.flatnonzero(top.own & (forest.parent >= 0))
         under = _nearest(forest, own_of(self.parts))[forest.parent[below]] >= 0
@@ -65,35 +73,35 @@ class SubtreeBlock:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tangle:
-    """Parts that are bound to each other in a way that arithmetic gives no more than bounds for."""
+    """Parts of same_subtrees that overlap: arithmetic gives no more than an upper bound."""
 
     parts: tuple[RequestPart, ...]
     blocks: tuple[Block, ...]
 
-    def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
+    def rooms(self, free: FreeAmounts, keys: Keys, excluded: Mask | None = None) -> Rooms:
         """Return for how many requests there is room at most."""
-        loose = _least([block.rooms(free, keys, but) for block in self.blocks])
+        loose = _least([block.rooms(free, keys, excluded) for block in self.blocks])
         return Rooms(loose.most, loose.most == 0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OneProviderBlock:
-    """All parts of a request, where one provider of a tree has to serve all (before 1.29).
+    """All parts of a request of which one provider has to serve all (before 1.29).
 
-    :param trait_sets: providers by set of traits of which the provider needs one each
+    :param trait_sets: for each set of traits of which it needs one, the providers that have one
     """
 
     parts: tuple[RequestPart, ...]
     isolate: bool
     trait_sets: tuple[Mask, ...]
 
-    def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
+    def rooms(self, free: FreeAmounts, keys: Keys, excluded: Mask | None = None) -> Rooms:
         """Return for how many requests the providers of each key have room."""
         size = len(keys)
         most: Numbers = np.zeros(size, np.int64)
         if not Block(self.parts, self.isolate).apart:
             able = np.logical_and.reduce([*(part.own for part in self.parts), *self.trait_sets])
-            options = np.flatnonzero(able if but is None else able & ~but)
+            options = np.flatnonzero(able if excluded is None else able & ~excluded)
             demand = demand_of(self.parts)
             times = free.times(demand, options)
             times[free.per_request(demand, options) < 1] = 0
@@ -104,16 +112,17 @@ class OneProviderBlock:
 AnyBlock = Block | SubtreeBlock | Tangle | OneProviderBlock
 
 
-def bound_blocks(
+def all_blocks(
     parts: Sequence[RequestPart],
     shape: RequestShape,
     trait_sets: tuple[Mask, ...],
     forest: Forest,
     budget: Budget,
 ) -> list[AnyBlock]:
-    """Return all parts of a request as blocks. Raise SearchEnded when the budget is used up.
+    """Return all parts of a request as blocks. Raises SearchEnded if the budget is used up.
 
-    :param trait_sets: providers by set of traits that the unsuffixed parts need
+    :param trait_sets: for each set of traits of which the unsuffixed parts need one, the providers
+        that have one
     """
     if not shape.nested and forest.nested and len(parts) > 1:
         return [OneProviderBlock(tuple(parts), shape.isolate, trait_sets)]
@@ -152,12 +161,12 @@ def _nearest(forest: Forest, mask: Mask) -> Slots:
     found = np.where(mask, np.arange(forest.size, dtype=np.int32), np.int32(-1))
     waiting = np.flatnonzero((found < 0) & (forest.parent >= 0))
     above = forest.parent[waiting]
-    # a damaged database may have a loop; no lineage is longer than the largest tree
+    # a damaged database may have a loop; no path to a root is longer than the largest tree
     for _ in range(int(forest.count.max(initial=0))):
         if not len(waiting):
             break
-        there = mask[above]
-        found[waiting[there]] = above[there]
-        waiting, above = waiting[~there], forest.parent[above[~there]]
+        is_in_mask = mask[above]
+        found[waiting[is_in_mask]] = above[is_in_mask]
+        waiting, above = waiting[~is_in_mask], forest.parent[above[~is_in_mask]]
         waiting, above = waiting[above >= 0], above[above >= 0]
     return found

@@ -1,11 +1,12 @@
 """How many requests fit into trees of several providers, and trees that share providers.
 
-What a tree has room for is the least that any *supply* has room for: the providers of one block of
-the request, or of one part that shared providers can serve, too.
+A *supply* is what serves one block of the request, or one part that sharing providers can serve,
+too. A tree has room for as many requests as its supply with the least room. Where that is an upper
+bound only, the tree is *hard*, and `filling` serves requests one after the other in it.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -15,21 +16,49 @@ from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.free_amounts import MOST, FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.masks.filter import RequestPart
-from placement.candidates.trees.tree_problems import AnchorTrees, ProblemFamily
+from placement.candidates.trees.tree_problems import AnchorTrees
 from placement.candidates.trees.tree_solutions import TreeSolutions
 from placement.extensions.capacity.blocks import Block, Rooms, demand_of, own_of
-from placement.extensions.capacity.filling import Filling, State
-from placement.extensions.capacity.limits import Limits
+from placement.extensions.capacity.filling import Filling, HardTrees
 from placement.extensions.capacity.pools import Pools, pools_of
-from placement.extensions.capacity.subtrees import AnyBlock, OneProviderBlock, bound_blocks
+from placement.extensions.capacity.subtrees import AnyBlock, OneProviderBlock, all_blocks
+
+
+class Limits:
+    """Which resource class each tree runs out of first."""
+
+    def __init__(self, size: int) -> None:
+        #: ids of resource classes, by slot of the tree's root; -1: none
+        self.classes: Numbers = np.full(size, -1, np.int64)
+        self._times = np.full(size, np.iinfo(np.int64).max, np.int64)
+        self._shares = np.full(size, np.inf)
+
+    def note(
+        self,
+        class_id: int,
+        roots: Slots | npt.NDArray[np.intp],
+        times: Numbers,
+        shares: npt.NDArray[np.float64],
+    ) -> None:
+        """Note how much trees have of a class.
+
+        :param times: for how many requests that is enough
+        :param shares: the same as fractions, which decide between classes with equal `times`: with
+            11 VCPU and 10 MEMORY_MB, and requests for 2 of each, both are enough for 5
+        """
+        known = self._times[roots]
+        less = (times < known) | ((times == known) & (shares < self._shares[roots]))
+        chosen = roots[less]
+        self.classes[chosen] = class_id
+        self._times[chosen], self._shares[chosen] = times[less], shares[less]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Supply:
-    """What serves some parts of a request: providers of each tree, and shared providers.
+    """What serves some parts of a request: providers of each tree, and sharing providers.
 
     :param rooms: for how many requests the trees' own providers have room
-    :param pools: the shared providers; None: there are none
+    :param pools: the sharing providers; None: there are none
     """
 
     parts: tuple[RequestPart, ...]
@@ -38,7 +67,7 @@ class Supply:
 
     @property
     def alone(self) -> Numbers:
-        """Return for how many requests there is room if nobody else uses what is shared."""
+        """Return for how many requests a tree has room if no other tree uses what they share."""
         if self.pools is None:
             return self.rooms.most
         return self.rooms.most + self.pools.room
@@ -57,12 +86,12 @@ class Total:
 
 
 class TreesRoom:
-    """For how many requests trees have room.
+    """For how many requests some trees have room.
 
     :param roots: the roots of the trees
-    :param limits: is told which classes the trees run out of
-    :param budget: what filling trees may cost. When it is used up, less is known
-    :param refining: what looking for better fillings may cost
+    :param limits: gets how much of each class the trees have
+    :param budget: what filling trees may cost. If it is used up, hard trees stay empty
+    :param refining: what it may cost to look for better fillings
     """
 
     def __init__(
@@ -79,20 +108,20 @@ class TreesRoom:
         self._free, self._budget, self._refining = free, budget, refining
         self._roots = np.zeros(snapshot.size, np.bool_)
         self._roots[roots] = True
-        blocks = bound_blocks(trees.parts, trees.shape, trees.trait_sets, snapshot.forest, budget)
+        blocks = all_blocks(trees.parts, trees.shape, trees.trait_sets, snapshot.forest, budget)
         self._supplies = [supply for block in blocks for supply in self._supplies_of(block)]
-        self._note(limits)
+        self._note_limits(limits)
         #: by slot of a root: how many fit if the tree is alone, at most
         self.high: Numbers = np.where(
             self._roots, np.minimum.reduce([supply.alone for supply in self._supplies]), 0
         )
         sure = np.logical_and.reduce([supply.rooms.sure for supply in self._supplies])
         if not any(isinstance(block, OneProviderBlock) for block in blocks):
-            sure = sure & self._any_traits()
+            sure = sure & self._surely_has_traits()
         self._hard = self._roots & ~sure & (self.high > 0)
         #: by slot of a root: how many fit if the tree is alone, at least
         self.low: Numbers = np.where(self._hard, 0, self.high)
-        self._hard_trees: list[tuple[_HardTrees, Filling]] = []
+        self._hard_trees: list[tuple[HardTrees, Filling]] = []
         if self._hard.any():
             self._fill_each()
 
@@ -102,9 +131,13 @@ class TreesRoom:
         return any(supply.pools is not None for supply in self._supplies)
 
     def total(self, roots: Mask, alone: Total) -> Total:
-        """Return how many fit into some trees together.
+        """Return how many fit into some trees together, which share providers.
 
-        :param alone: how many would fit into each of them if it shared nothing with others
+        What sharing providers have is shared out among the trees. Trees that aren't hard come
+        first; hard ones are filled with what is left.
+
+        :param roots: the roots of the trees, also of trees of one provider
+        :param alone: the sums of how many fit into each of them if it is alone
         """
         pooled = [supply for supply in self._supplies if supply.pools is not None]
         mine = roots & self._roots
@@ -112,42 +145,42 @@ class TreesRoom:
         high = int(self.high[mine].sum())
         wanted, limits = np.where(mine, self.high, 0), alone.limits
         for supply in pooled:
-            got, short, _ = self._served(supply, wanted)
+            got, short, _ = self._share_out(supply, wanted)
             high = min(high, int(got.sum()))
             for class_id, _ in supply.parts[0].demand[:1]:
                 limits = np.where(short, class_id, limits)
-        low, left = self._flowing(pooled, np.where(self._hard, 0, wanted))
+        low, left = self._share_out_all(pooled, np.where(self._hard, 0, wanted))
         if low < high:
-            low += self._filled_together(mine, left)
+            low += self._fill_together(mine, left)
         return Total(others + low, others + high, limits)
 
-    def _served(self, supply: Supply, wanted: Numbers) -> tuple[Numbers, Mask, Numbers]:
-        """Return by slot of a root what of `wanted` is served; see `Pools.shared_out`."""
+    def _share_out(self, supply: Supply, wanted: Numbers) -> tuple[Numbers, Mask, Numbers]:
+        """Return by slot of a root how much of `wanted` a supply serves; see `Pools.shared_out`."""
         assert supply.pools is not None
         own = np.minimum(wanted, supply.rooms.most)
         got, short, left = supply.pools.shared_out(wanted - own, self._budget)
         return own + got, short, left
 
-    def _flowing(
+    def _share_out_all(
         self, pooled: list[Supply], wanted: Numbers
     ) -> tuple[int, dict[tuple[int, int], int]]:
-        """Return how many trees that are no bin packing surely get, and what they leave.
+        """Return how many requests all supplies together serve, and what they leave.
 
-        What they leave is by class and slot of shared providers.
+        What they leave of sharing providers is by class and slot.
         """
         for supply in pooled:
-            wanted, _, _ = self._served(supply, wanted)
+            wanted, _, _ = self._share_out(supply, wanted)
         left: dict[tuple[int, int], int] = {}
         for supply in pooled:
             assert supply.pools is not None
-            _, _, times = self._served(supply, wanted)
+            _, _, times = self._share_out(supply, wanted)
             slots = supply.pools.slots
             used = supply.pools.times - times
             for class_id, amount in supply.parts[0].demand:
                 rest = self._free.of(class_id, slots) - used * amount
-                for slot, some in zip(slots.tolist(), rest.tolist(), strict=True):
+                for slot, free in zip(slots.tolist(), rest.tolist(), strict=True):
                     key = class_id, slot
-                    left[key] = min(some, left.get(key, some))
+                    left[key] = min(free, left.get(key, free))
         return int(wanted.sum()), left
 
     def _supplies_of(self, block: AnyBlock) -> Iterator[Supply]:
@@ -166,7 +199,7 @@ class TreesRoom:
             rooms = Block((part,), isolate=False).rooms(self._free, keys, lending)
             yield Supply((part,), rooms, lent)
         if len(block.parts) > 1:
-            # the supplies of single parts don't know that parts compete
+            # the supplies of single parts leave out that parts compete for the same providers
             rooms = block.rooms(self._free, keys)
             most = np.where(reached, MOST, rooms.most)
             yield Supply(block.parts, Rooms(most, rooms.sure & ~reached))
@@ -177,10 +210,13 @@ class TreesRoom:
             return None
         return pools_of(self._snapshot, part, self._free)
 
-    def _any_traits(self) -> Mask:
-        """Return the trees where any choice has the traits that the unsuffixed parts need."""
+    def _surely_has_traits(self) -> Mask:
+        """Return the trees where whatever serves the unsuffixed parts has the traits they need.
+
+        Each set of traits needs one part whose providers all have one of these traits.
+        """
         root = self._snapshot.forest.root
-        found = np.ones(len(root), np.bool_)
+        all_sets = np.ones(len(root), np.bool_)
         for traits in self._trees.trait_sets:
             surely = np.zeros(len(root), np.bool_)
             for part in self._trees.parts:
@@ -192,16 +228,16 @@ class TreesRoom:
                 if lent is not None and not traits[lent.slots].all():
                     without |= lent.set_of >= 0
                 surely |= ~without
-            found &= surely
-        return found
+            all_sets &= surely
+        return all_sets
 
-    def _note(self, limits: Limits) -> None:
+    def _note_limits(self, limits: Limits) -> None:
         """Note for each class how much of it the trees have."""
         root, size = self._snapshot.forest.root, self._snapshot.size
         rooms = [supply.alone for supply in self._supplies]
         least = np.minimum.reduce(rooms)
         for supply, room in zip(self._supplies, rooms, strict=True):
-            # what has room for more is no limit
+            # only the supplies with the least room limit a tree
             roots = np.flatnonzero(self._roots & (room == least))
             options = np.flatnonzero(own_of(supply.parts)) if len(roots) else roots
             for class_id, total in demand_of(supply.parts) if len(roots) else ():
@@ -211,7 +247,7 @@ class TreesRoom:
                 limits.note(class_id, roots, times, shares)
 
     def _fill_each(self) -> None:
-        """Fill each hard tree by itself; the trees behind the end of the budget stay empty."""
+        """Fill each hard tree as if it were alone; those after the end of the budget stay empty."""
         classes = tuple(key for key, _ in demand_of(self._trees.parts))
         hard = np.flatnonzero(self._hard).astype(np.int32)
         try:
@@ -219,15 +255,15 @@ class TreesRoom:
                 assert isinstance(family.solutions, TreeSolutions)
                 problem = family.solutions.problem
                 filling = Filling(problem, classes, self._budget, self._refining)
-                trees = _HardTrees.of(family, self._snapshot, self._free, classes)
+                trees = HardTrees.of(family, self._snapshot, self._free, classes)
                 if self.shares:
                     self._hard_trees.append((trees, filling))
-                self._fill_alike(trees, filling)
+                self._fill(trees, filling)
         except (OutOfTime, OutOfMemory):
             return
 
-    def _fill_alike(self, trees: "_HardTrees", filling: Filling) -> None:
-        """Fill trees with one problem; those that have the same are filled once."""
+    def _fill(self, trees: HardTrees, filling: Filling) -> None:
+        """Fill trees with one problem; of those whose providers have the same, only one."""
         roots = np.array(trees.roots)
         for which in trees.alike():
             same = roots[which]
@@ -239,8 +275,8 @@ class TreesRoom:
             if found.best:
                 self.high[same] = found.count
 
-    def _filled_together(self, roots: Mask, left: dict[tuple[int, int], int]) -> int:
-        """Fill hard trees one after the other, with what others left of shared providers."""
+    def _fill_together(self, roots: Mask, left: dict[tuple[int, int], int]) -> int:
+        """Fill hard trees one after the other, with what is left of sharing providers."""
         count = 0
         try:
             for trees, filling in self._hard_trees:
@@ -250,73 +286,3 @@ class TreesRoom:
         except (OutOfTime, OutOfMemory):
             pass
         return count
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _HardTrees:
-    """Trees with one problem: what their providers have.
-
-    :param slots: trees × locals: the providers
-    :param amounts: trees × locals × classes: what is free
-    :param units: likewise: the max_unit
-    """
-
-    roots: Sequence[int]
-    classes: tuple[int, ...]
-    slots: Numbers
-    amounts: Numbers
-    units: Numbers
-
-    @classmethod
-    def of(
-        cls, family: ProblemFamily, snapshot: Snapshot, free: FreeAmounts, classes: tuple[int, ...]
-    ) -> "_HardTrees":
-        """Gather it for a family."""
-        solutions = family.solutions
-        lent = np.array(solutions.lent, np.int32)
-        own = family.members[:, list(solutions.places)]
-        slots = np.concatenate([own, np.broadcast_to(lent, (len(family), len(lent)))], axis=1)
-        amounts = np.stack([free.of(class_id, slots) for class_id in classes], axis=2)
-        units = np.stack([_units(snapshot, class_id, slots) for class_id in classes], axis=2)
-        return cls(family.roots.tolist(), classes, slots, amounts, units)
-
-    def alike(self) -> Iterator[npt.NDArray[np.intp]]:
-        """Yield sets of trees whose providers have the same."""
-        count = len(self.roots)
-        rows = np.concatenate([self.amounts.reshape(count, -1), self.units.reshape(count, -1)], 1)
-        keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
-        _, which = np.unique(keys.ravel(), return_inverse=True)
-        order = np.argsort(which, kind="stable")
-        yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
-
-    def state(self, number: int) -> State:
-        """Return what the providers of a tree have free."""
-        return tuple(map(tuple, self.amounts[number].tolist()))
-
-    def units_of(self, number: int) -> State:
-        """Return the max_unit of a tree's providers."""
-        return tuple(map(tuple, self.units[number].tolist()))
-
-    def take(
-        self, number: int, filling: Filling, most: int, left: dict[tuple[int, int], int]
-    ) -> int:
-        """Fill a tree, and take from `left` what it takes of shared providers."""
-        slots = self.slots[number].tolist()
-        state = tuple(
-            tuple(left.get((key, slot), some) for key, some in zip(self.classes, have, strict=True))
-            for slot, have in zip(slots, self.state(number), strict=True)
-        )
-        found = filling.fill(state, self.units_of(number), most)
-        for slot, have in zip(slots, found.left, strict=True):
-            for key, some in zip(self.classes, have, strict=True):
-                if (key, slot) in left:
-                    left[key, slot] = some
-        return found.count
-
-
-def _units(snapshot: Snapshot, class_id: int, slots: Slots) -> Numbers:
-    column = snapshot.column(class_id)
-    if not len(column.slots):
-        return np.zeros(slots.shape, np.int64)
-    there, at = column.find(slots)
-    return np.where(there, column.max_unit[at], 0)

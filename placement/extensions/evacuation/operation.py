@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import refusal
-from placement.extensions.capacity.tree_roots import check_roots
+from placement.extensions.capacity.operation import check_roots
 from placement.extensions.evacuation.movers import Demand, TreeDemand, emptied, wishes
 from placement.extensions.evacuation.plan import NewHome, Planner
 from placement.extensions.evacuation.proof import (
