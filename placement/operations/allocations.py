@@ -1,7 +1,19 @@
-"""Write and delete allocations of consumers (rest-api.md 3.8, 3.9, 4.2)."""
+"""Write and delete allocations of consumers (rest-api.md 3.8, 3.9, 4.2).
+
+A write is one transaction of five steps:
+
+1. Lock the consumers that exist, in id order, and read their allocations.
+2. Lock the providers, in id order: those that the requests name, and those of these allocations.
+   Under the locks, read inventories and usages: the room.
+3. Compare the generations of the consumers, and refuse providers and classes that don't exist.
+4. Check that what is requested fits into the room.
+5. Replace the allocations, raise the generations, and append the changes to the change feed.
+
+Every writer locks consumers before providers, and both in id order, so writers can't deadlock.
+"""
 
 import dataclasses
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from placement.domain import allocation
 from placement.domain.allocation import Entry, Slot, SlotUsage
@@ -16,28 +28,32 @@ from placement.storage.database.engine import TRIES, Connection, Database
 from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import ChangeKind
 
-NO_INVENTORIES: Mapping[Slot, Inventory] = {}
-
 
 def write_allocations(
     database: Database, requests: Sequence[ConsumerRequest], tries: int = TRIES
 ) -> None:
     """Replace the allocations of each requested consumer, all in one transaction.
 
-    New consumers, projects, users and consumer types are created. Raises ConcurrentUpdate (a
-    consumer's generation), UnknownProviderNamed, ResourceClassNotFound, InvalidInventory,
-    ConstraintViolated or CapacityExceeded; LostRace if other writers interfered `tries` times.
+    New consumers, projects, users and consumer types are created. Raises ConcurrentUpdate if a
+    consumer has another generation, UnknownProviderNamed or ResourceClassNotFound if a request
+    names what doesn't exist, InvalidInventory, ConstraintViolated or CapacityExceeded if an amount
+    doesn't fit, and LostRace if other writers interfered `tries` times.
     """
 
     def write(connection: Connection) -> None:
-        store(connection, *lock(connection, requests))
+        locked, nodes, room = lock(connection, requests)
+        ids = {uuid: node.id for uuid, node in nodes.items()}
+        store(connection, locked, nodes, room, dict.fromkeys(written_providers(locked, ids), 1))
 
     database.write(write, tries)
 
 
 @dataclasses.dataclass(frozen=True)
 class ProviderRoom:
-    """What providers offer, and what others than the consumers of a write use of it, by slot."""
+    """The inventories of providers and what is used of them, by slot, as read under their locks.
+
+    :param usages: with what is used by others than the consumers of the write
+    """
 
     stock: Mapping[Slot, Inventory]
     usages: Mapping[Slot, SlotUsage]
@@ -46,36 +62,67 @@ class ProviderRoom:
     def questions(
         uuids: Collection[str], requests: Sequence[ConsumerRequest]
     ) -> tuple[Question, Question]:
-        """Return the questions for the room of providers; the answers are for `Room.of`."""
+        """Return the questions for the room of providers; the answers are for `ProviderRoom.of`."""
         theirs = [request.uuid for request in requests]
         return inventories.slots_question(uuids), allocations.usages_question(uuids, theirs)
 
     @classmethod
     def of(cls, answers: Sequence[StatementResult]) -> "ProviderRoom":
-        """Return what the answers say."""
+        """Return the room that the answers describe."""
         stock, usages = answers
         return cls(inventories.slots_in(stock), allocations.usages_in(usages))
+
+    @classmethod
+    def read(
+        cls, connection: Connection, uuids: Collection[str], requests: Sequence[ConsumerRequest]
+    ) -> "ProviderRoom":
+        """Read the room of providers, which must be locked."""
+        if not uuids:
+            return cls({}, {})
+        return cls.of(connection.execute_all(*cls.questions(uuids, requests)))
+
+    def with_stock(self, new: Mapping[Slot, Inventory]) -> "ProviderRoom":
+        """Return the room with inventories that this transaction adds or replaces."""
+        return dataclasses.replace(self, stock={**self.stock, **new})
+
+    def stock_of(self, entries: Iterable[Entry]) -> dict[Slot, Inventory]:
+        """Return the inventories of the entries' providers and classes."""
+        provider_ids, class_ids = set(), set()
+        for entry in entries:
+            provider_ids.add(entry.provider_id)
+            class_ids.add(entry.class_id)
+        return {
+            slot: inventory
+            for slot, inventory in self.stock.items()
+            if slot[0] in provider_ids and slot[1] in class_ids
+        }
 
 
 def lock(
     connection: Connection, requests: Sequence[ConsumerRequest], also: Collection[str] = ()
-) -> tuple[LockedConsumers, Mapping[str, providers.TreePosition], ProviderRoom | None]:
+) -> tuple[LockedConsumers, Mapping[str, providers.TreePosition], ProviderRoom]:
     """Lock the consumers, then the providers requested and those with stored allocations.
 
-    Return the consumers, the providers by uuid, and the room of the requested providers; None if
-    that of others is needed, too. What can be asked together is asked in one message.
+    Return the consumers, the providers by uuid, and the room of the providers that the write
+    changes. The fewer messages the better, so the room is asked for with the locks where it is
+    known by then which providers these are.
 
     :param also: uuids of other providers to lock
     """
-    named = {uuid for request in requests for uuid in request.allocations} | set(also)
-    if not named or not all(request.allocations for request in requests):
+    named = _requested(requests) | set(also)
+    empties = not all(request.allocations for request in requests)
+    if empties:
+        # only the stored allocations of a consumer say which providers an empty request changes
         locked = LockedConsumers.lock(connection, requests)
-        return locked, providers.lock(connection, named, locked.provider_ids()), None
+        nodes = providers.lock(connection, named, locked.provider_ids())
+        written = written_providers(locked, {uuid: node.id for uuid, node in nodes.items()})
+        return locked, nodes, ProviderRoom.read(connection, written, locked.requests)
     room = ProviderRoom.questions(named, requests)
     locking = providers.lock_question(connection, named)
     if locking is not None and all(request.generation is None for request in requests):
-        # a consumer that must be new holds nothing that would have to be locked in order, or else
-        # the request is refused
+        # A consumer that must be new holds nothing of other providers, which would have to be
+        # locked in id order with the requested ones. If it does hold something, the request is
+        # refused. So one message locks all.
         locked, (found, *answers) = LockedConsumers.lock_and_ask(
             connection, requests, locking, *room
         )
@@ -85,31 +132,45 @@ def lock(
     return locked, nodes, ProviderRoom.of(answers)
 
 
+def _requested(requests: Sequence[ConsumerRequest]) -> set[str]:
+    """Return the uuids of the providers that the requests name."""
+    return {uuid for request in requests for uuid in request.allocations}
+
+
+def written_providers(locked: LockedConsumers, provider_ids: Mapping[str, int]) -> set[str]:
+    """Return the uuids of the providers whose generation the write raises.
+
+    These are the requested providers, and those of which an empty request removes allocations. A
+    provider that a consumer leaves for another one keeps its generation.
+
+    :param provider_ids: of the locked providers, by uuid
+    """
+    emptied = locked.emptied_provider_ids()
+    return _requested(locked.requests) | {uuid for uuid, i in provider_ids.items() if i in emptied}
+
+
 def store(
     connection: Connection,
     locked: LockedConsumers,
     nodes: Mapping[str, providers.TreePosition],
-    room: ProviderRoom | None = None,
-    writes: Mapping[str, int] | None = None,
+    room: ProviderRoom,
+    writes: Mapping[str, int],
 ) -> None:
-    """Replace the allocations of locked consumers; raises what `write_allocations` raises.
+    """Replace the allocations of locked consumers. Raises what `write_allocations` raises.
 
     :param nodes: the locked providers by uuid: those requested, and those with stored allocations
-    :param room: of these providers, read under the locks; None: it is read when it is needed
-    :param writes: how many writes are stored together that request each provider, by uuid: its
-        generation rises by that, as if one came after the other; None: it is one write
+    :param room: of the providers that the write changes
+    :param writes: by how much the generation of each of these rises, by uuid: a batch of claims
+        raises it as often as if one claim came after the other
     """
     locked.check_generations()
     refuse_unknown_providers(locked.requests, nodes)
     class_ids = classes.ids_to_store(connection, locked.class_names())
     ids = {uuid: node.id for uuid, node in nodes.items()}
-    entries = save(connection, locked, ids, class_ids, room=room)
-    stocked = {entry.provider_id for entry in entries}
-    if writes is None:
-        providers.bump(connection, stocked)
-    else:
-        providers.bump_by(connection, {ids[uuid]: number for uuid, number in writes.items()})
-    change_feed.record(connection, stocked | locked.provider_ids(), ChangeKind.USAGE)
+    entries = save(connection, locked, ids, class_ids, room)
+    providers.bump_by(connection, {ids[uuid]: number for uuid, number in writes.items()})
+    changed = {entry.provider_id for entry in entries} | locked.provider_ids()
+    change_feed.record(connection, changed, ChangeKind.USAGE)
 
 
 def save(
@@ -117,48 +178,26 @@ def save(
     locked: LockedConsumers,
     provider_ids: Mapping[str, int],
     class_ids: Mapping[str, int],
-    new: Mapping[Slot, Inventory] = NO_INVENTORIES,
-    room: ProviderRoom | None = None,
+    room: ProviderRoom,
 ) -> list[Entry]:
     """Store the requested allocations if the inventories have room for them, and return them.
 
-    Neither are generations of providers incremented, nor is the change feed told. Raises
-    InvalidInventory, ConstraintViolated, CapacityExceeded or ConcurrentUpdate.
+    The caller raises the generations of the providers and appends to the change feed. Raises
+    InvalidInventory, ConstraintViolated or CapacityExceeded if an amount doesn't fit, and
+    ConcurrentUpdate if a consumer has another generation.
 
     :param provider_ids: of the requested providers and those with stored allocations, by uuid
     :param class_ids: of the requested classes, by name
-    :param new: inventories that replace stored ones in the same transaction
-    :param room: of the entries' providers, read under their locks; None: it is read here
+    :param room: of the entries' providers
     """
     entries = locked.entries(provider_ids, class_ids)
     if entries:
         uuids = {provider_id: uuid for uuid, provider_id in provider_ids.items()}
-        stocked = {entry.provider_id for entry in entries}
-        wanted = {entry.class_id for entry in entries}
-        if room is None:
-            asked = ProviderRoom.questions([uuids[key] for key in stocked], locked.requests)
-            room = ProviderRoom.of(connection.execute_all(*asked))
+        class_names = classes.names_of(connection, {entry.class_id for entry in entries})
         with locked.refusing(connection):
-            allocation.check(
-                entries,
-                _only({**room.stock, **new}, stocked, wanted),
-                room.usages,
-                classes.names_of(connection, wanted),
-                uuids,
-            )
+            allocation.check(entries, room.stock_of(entries), room.usages, class_names, uuids)
     locked.save(connection, entries)
     return entries
-
-
-def _only(
-    stock: Mapping[Slot, Inventory], provider_ids: set[int], class_ids: set[int]
-) -> dict[Slot, Inventory]:
-    """Return the inventories of these providers and classes."""
-    return {
-        slot: inventory
-        for slot, inventory in stock.items()
-        if slot[0] in provider_ids and slot[1] in class_ids
-    }
 
 
 def refuse_unknown_providers(requests: Sequence[ConsumerRequest], known: Container[str]) -> None:
@@ -170,7 +209,10 @@ def refuse_unknown_providers(requests: Sequence[ConsumerRequest], known: Contain
 
 
 def delete_allocations(database: Database, consumer: str) -> None:
-    """Delete a consumer and its allocations; no generation changes. Raises NotFound."""
+    """Delete a consumer and its allocations; no generation changes.
+
+    Raises NotFound if it has none.
+    """
 
     def delete(connection: Connection) -> None:
         known = consumers.lock(connection, [consumer])

@@ -100,6 +100,11 @@ class LockedConsumers:
         """Return the ids of the providers with stored allocations of the consumers."""
         return {entry.provider_id for entry in self.held}
 
+    def emptied_provider_ids(self) -> set[int]:
+        """Return the ids of the providers of which empty requests remove allocations."""
+        emptied = {request.uuid for request in self.requests if not request.allocations}
+        return {entry.provider_id for entry in self.held if entry.consumer in emptied}
+
     def class_names(self) -> list[str]:
         """Return the resource classes in the requests, in the order of their first mention."""
         names = (

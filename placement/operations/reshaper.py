@@ -8,7 +8,12 @@ from placement.domain.capacity import Inventory, refuse_no_number
 from placement.domain.consumer import ConsumerRequest
 from placement.domain.provider import TreePosition
 from placement.errors import GenerationConflict, NamedProviderUnknown
-from placement.operations.allocations import refuse_unknown_providers, save
+from placement.operations.allocations import (
+    ProviderRoom,
+    refuse_unknown_providers,
+    save,
+    written_providers,
+)
 from placement.operations.inventories import refuse_in_use
 from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import inventories, providers
@@ -87,8 +92,8 @@ def replace(
     """Replace inventories of providers and the allocations of consumers at once.
 
     While the consumers move, a provider has its old and its new inventories. Return the entries
-    of the allocations. Neither are generations of providers incremented, nor is the change feed
-    told. Raises ResourceClassNotFound, InvalidInventory, ConstraintViolated, CapacityExceeded or
+    of the allocations. The caller raises the generations of the providers and appends to the change
+    feed. Raises ResourceClassNotFound, InvalidInventory, ConstraintViolated, CapacityExceeded or
     InventoryInUse.
 
     :param stocks: the new inventories, by provider uuid and class name
@@ -102,7 +107,9 @@ def replace(
         for uuid, stock in stocks.items()
         for name, inventory in stock.items()
     }
-    entries = save(connection, locked, provider_ids, class_ids, new)
+    written = written_providers(locked, provider_ids)
+    room = ProviderRoom.read(connection, written, locked.requests).with_stock(new)
+    entries = save(connection, locked, provider_ids, class_ids, room)
     changed = {uuid: provider_ids[uuid] for uuid in stocks if uuid not in fresh}
     if changed:
         used = connection.execute(*inventories.in_use_question(changed))
