@@ -16,8 +16,7 @@ import urllib3
 from oslo_config import cfg
 
 from placement import config
-from placement.cli.compare_options import INCOMPLETE_CODE
-from placement.compare import access_log, report, sample
+from placement.compare import access_log, exit_codes, report, sample
 from placement.compare.answers import Reader
 from placement.compare.asking import (
     ComparedService,
@@ -68,12 +67,12 @@ def run(conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ) -> int:
         )
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted before anything was compared", file=sys.stderr)
-        return report.INTERRUPTED_CODE
+        return exit_codes.INTERRUPTED
 
 
 def _failed(message: str) -> int:
     print(f"{PROGRAM}: {message}", file=sys.stderr)
-    return INCOMPLETE_CODE
+    return exit_codes.INCOMPLETE
 
 
 def _log_to_standard_error(conf: cfg.ConfigOpts) -> None:

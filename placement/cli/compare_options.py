@@ -2,15 +2,12 @@
 
 import argparse
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 from oslo_config import cfg
 
 COMMAND = "compare"
-#: exit code if no difference was found, but not everything was compared; 1 is for differences
-INCOMPLETE_CODE = 3
 _DESCRIPTION = """\
 Send the same GET requests to two placement services and show where the answers differ. Nothing is
 written, neither by a request nor in the database. Without --url, this service runs inside the
@@ -138,6 +135,7 @@ def _checked(kind: type, least: float, most: float, text: str) -> Any:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    # the other commands of the program don't wait for what only this one needs
-    compare_command: Any = importlib.import_module("placement.cli.compare_command")
+    # imported here, so that other commands don't wait for what only this one needs
+    from placement.cli import compare_command
+
     return compare_command.run(conf)

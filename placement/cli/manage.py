@@ -8,9 +8,15 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import config
-from placement.cli import candidates_options, capacity_options, compare_options, openapi_options
+from placement.cli import (
+    candidates_command,
+    capacity_command,
+    compare_options,
+    openapi_command,
+)
 from placement.cli.failure import FAILED, told
 from placement.cli.version import VERSION
+from placement.compare import exit_codes
 from placement.config import sources
 from placement.installation import refuse_shared_environment
 
@@ -39,9 +45,9 @@ def add_commands(categories: Any) -> None:
     )
     online.set_defaults(run="online_data_migrations")
     compare_options.add_command(categories)
-    candidates_options.add_command(categories)
-    capacity_options.add_command(categories)
-    openapi_options.add_command(categories)
+    candidates_command.add_command(categories)
+    capacity_command.add_command(categories)
+    openapi_command.add_command(categories)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,9 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf.register_cli_opt(cfg.SubCommandOpt("command", title="commands", handler=add_commands))
-    with told(
-        PROGRAM, compare_options.INCOMPLETE_CODE if compare_options.COMMAND in given else FAILED
-    ):
+    with told(PROGRAM, exit_codes.INCOMPLETE if compare_options.COMMAND in given else FAILED):
         if not _read(conf, given):
             return 1 if not given else 0
         refuse_shared_environment()

@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from placement.compare import exit_codes
 from placement.compare.request import METHOD, NO_VERSION, Request
 from placement.compare.run import Outcome, RunTally
 from placement.compare.verdict import Difference, VerdictKind
 
 #: characters of a value, and places of a request, that are shown
 _LONGEST_VALUE, _MOST_PLACES = 100, 10
-
-SAME_CODE, DIFFERENT_CODE, USAGE_CODE, INCOMPLETE_CODE, INTERRUPTED_CODE = 0, 1, 2, 3, 130
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +54,10 @@ class Compared:
 def exit_code(compared: Compared, interrupted: bool = False) -> int:
     """Return the exit code of the command."""
     if interrupted:
-        return INTERRUPTED_CODE
+        return exit_codes.INTERRUPTED
     if compared.tally.count(VerdictKind.DIFFERENT):
-        return DIFFERENT_CODE
-    return INCOMPLETE_CODE if compared.incomplete else SAME_CODE
+        return exit_codes.DIFFERENT
+    return exit_codes.INCOMPLETE if compared.incomplete else exit_codes.SAME
 
 
 def text(compared: Compared, most: int) -> str:
@@ -107,9 +106,9 @@ def _lines(compared: Compared, most: int) -> Iterator[str]:
 
 def _sentence(compared: Compared) -> str:
     code = exit_code(compared)
-    if code == DIFFERENT_CODE:
+    if code == exit_codes.DIFFERENT:
         return "The services answer differently."
-    if code == INCOMPLETE_CODE:
+    if code == exit_codes.INCOMPLETE:
         return "No difference was found, but not everything was compared."
     return "No difference was found."
 
