@@ -29,7 +29,6 @@
     ├── AllocationUpdateFailed
     ├── AllocationDeleteFailed
     ├── AllocationMoveFailed
-    ├── AllocationCreateFailed
     ├── UsagesRetrievalFailed
     ├── PlacementPciException
     │   ├── PlacementPciDependentDeviceException
@@ -327,15 +326,6 @@ class AllocationMoveFailed(NovaException):
     msg_fmt = (
         "Failed to move allocations from consumer %(source_consumer)s "
         "to consumer %(target_consumer)s. Error: %(error)s"
-    )
-
-
-class AllocationCreateFailed(NovaException):
-    """Allocations for an instance could not be created."""
-
-    msg_fmt = (
-        "Failed to create allocations for instance %(instance)s against resource provider "
-        + ("%(provider)s.")
     )
 
 

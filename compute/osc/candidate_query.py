@@ -8,8 +8,6 @@ from urllib.parse import urlencode
 
 from compute.osc.exit_codes import refuse
 
-_OF_GROUP = ("resource", "required", "forbidden", "member_of", "in_tree")
-
 
 class _OfGroup(argparse.Action):
     """Notes an option's value for the group that the last `--group` before it named."""

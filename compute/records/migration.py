@@ -13,7 +13,6 @@ EVACUATION = "evacuation"
 
 ACCEPTED = "accepted"
 PRE_MIGRATING = "pre-migrating"
-FINISHED = "finished"
 CONFIRMED = "confirmed"
 REVERTED = "reverted"
 ERROR = "error"
@@ -66,8 +65,3 @@ class Migration:
     def is_resize(self) -> bool:
         """Whether it is a resize or a cold migration."""
         return self.migration_type in (RESIZE, MIGRATION)
-
-    @property
-    def is_evacuation(self) -> bool:
-        """Whether the instance is rebuilt elsewhere because its host is down."""
-        return self.migration_type == EVACUATION

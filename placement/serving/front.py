@@ -1,7 +1,6 @@
 """The front of a worker: accepts connections, reads requests and hands them to threads."""
 
 import errno
-import logging
 import socket
 import threading
 import time
@@ -18,8 +17,6 @@ from placement.serving.connection import ClientConnection
 from placement.serving.loop import Sockets
 from placement.serving.request_parser import LONGEST_HEAD, BoundedRequestParser
 from placement.serving.request_tasks import Busy, Refusing
-
-LOG = logging.getLogger(__name__)
 
 #: maximum number of requests that wait for a thread
 MOST_WAITING = 1_000

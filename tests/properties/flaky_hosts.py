@@ -136,7 +136,7 @@ class Host:
 
     @property
     def uuid(self):
-        return self.world.cell.compute_nodes.by_node(self.name).uuid
+        return self.world.cell.compute_nodes.by_host_and_node(self.name, self.name).uuid
 
     @property
     def node(self):

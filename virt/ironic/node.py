@@ -8,7 +8,6 @@ import os_resource_classes
 
 from virt.inventory import Inventory, record
 
-POWER_ON = "power on"
 POWER_OFF = "power off"
 POWER_ERROR = "error"
 AVAILABLE = "available"

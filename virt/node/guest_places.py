@@ -5,9 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from virt.node.facts import Guest, MediatedDevice, NumaNode
 
-#: Place (a NUMA cell's id, a card's name) → class → amount.
-Places = dict[int | str, dict[str, int]]
-
 
 def cell_places(
     guest: Guest,

@@ -13,7 +13,7 @@ from compute.records.aggregate import Aggregate, HostMapping
 from compute.records.cell_database.store import DuplicateRecord, R, Store
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Instance
-from compute.records.migration import COMPLETED, DONE, ENDED, REVERTED, Migration
+from compute.records.migration import ENDED, REVERTED, Migration
 from compute.records.own_allocation import OwnAllocation
 from compute.records.service import Service
 
@@ -73,10 +73,6 @@ class ComputeNodes(_Repository[ComputeNode]):
     def by_host_and_node(self, host: str, nodename: str) -> ComputeNode | None:
         """Return the record of a host's node."""
         return self._first(host=host, hypervisor_hostname=nodename, deleted=False)
-
-    def by_node(self, nodename: str) -> ComputeNode | None:
-        """Return the record of a node, whatever host it belongs to; the oldest if several do."""
-        return self._first(hypervisor_hostname=nodename, deleted=False)
 
 
 class ServiceRecords(_Repository[Service]):
@@ -186,24 +182,17 @@ class Migrations(_Repository[Migration]):
         """Return the migration with this id."""
         return self._first(id=migration_id)
 
-    def in_progress_and_error(self, host: str, nodename: str) -> list[Migration]:
-        """Return migrations from or to a host's node, in progress or failed, oldest first."""
-        return [m for m in self._of_node(host, nodename) if m.status not in ENDED]
-
     def unsettled(self, host: str, nodename: str) -> list[Migration]:
-        """Return also reverted migrations: their source may not have taken the instance back."""
-        return [m for m in self._of_node(host, nodename) if m.status not in ENDED - {REVERTED}]
+        """Return the migrations from or to a host's node that may still hold something there.
 
-    def _of_node(self, host: str, nodename: str) -> list[Migration]:
+        They are in progress, or failed, or reverted: the source of a reverted migration may not
+        have taken the instance back yet. The oldest comes first.
+        """
         leaving = self._store.find(source_compute=host, source_node=nodename)
         coming = self._store.find(dest_compute=host, dest_node=nodename)
-        found = {migration.id: migration for migration in [*leaving, *coming]}
-        return [found[key] for key in sorted(found, key=lambda key: key or 0)]
-
-    def evacuated_from(self, host: str, nodename: str) -> list[Migration]:
-        """Return the finished evacuations from a host's node, oldest first."""
-        found = self._store.find(source_compute=host, source_node=nodename)
-        return [m for m in found if m.is_evacuation and m.status in (DONE, COMPLETED)]
+        by_id = {migration.id: migration for migration in [*leaving, *coming]}
+        oldest_first = [by_id[key] for key in sorted(by_id, key=lambda key: key or 0)]
+        return [one for one in oldest_first if one.status not in ENDED - {REVERTED}]
 
 
 class OwnAllocations(_Repository[OwnAllocation]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,8 +10,6 @@ from keystoneauth1 import exceptions as ksa_exc
 from compute import exceptions
 from compute.report.wire.failures import Refusal
 from compute.report.wire.transport import ATTEMPTS, Transport, global_id
-
-LOG = logging.getLogger(__name__)
 
 
 class Usages:

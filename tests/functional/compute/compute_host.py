@@ -32,7 +32,7 @@ class ComputeHost:
 
     @property
     def uuid(self):
-        return self.cell.compute_nodes.by_node(self.name).uuid
+        return self.cell.compute_nodes.by_host_and_node(self.name, self.name).uuid
 
     def start(self, driver_class=MediumFakeDriver, prepare=None):
         """Start the service as the agent does and return its manager.
@@ -213,7 +213,7 @@ class FreshPairDriver(FakeMultiNodeDriver):
 
 def nodes_uuid(host, nodename):
     """Return the uuid of the node's record."""
-    return host.cell.compute_nodes.by_node(nodename).uuid
+    return host.cell.compute_nodes.by_host_and_node(host.name, nodename).uuid
 
 
 def writes_of_an_update(host):

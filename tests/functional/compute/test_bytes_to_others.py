@@ -157,7 +157,7 @@ def live(wire, folder, adapter, whole):
         list(Auditor(client, context, host.cell, HOST).orphans())
         wire.begin("deletion")
         host.manager.reportclient.delete_resource_provider(
-            context, host.cell.compute_nodes.by_node(HOST), cascade=True
+            context, host.cell.compute_nodes.by_host_and_node(HOST, HOST), cascade=True
         )
 
 

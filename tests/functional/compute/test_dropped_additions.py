@@ -312,7 +312,7 @@ class TestOthers:
         host.start(FreshPairDriver)
         name = f"b-{host.name}"
         uuid = nodes_uuid(host, name)
-        record = host.cell.compute_nodes.by_node(name)
+        record = host.cell.compute_nodes.by_host_and_node(host.name, name)
         record.host = "another host"
         host.cell.compute_nodes.save(record)
         lists(host)

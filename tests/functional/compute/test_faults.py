@@ -165,7 +165,7 @@ def test_a_change_that_fails_at_any_step_is_repaired_by_the_next_update(
 
 def add_trait_at(outsider, host, step, trait, done, number, method, path):
     """Add a trait to the host's provider, if there is one, ahead of request `step`."""
-    node = host.cell.compute_nodes.by_node(host.name)
+    node = host.cell.compute_nodes.by_host_and_node(host.name, host.name)
     if number == step and outsider.exists(node.uuid):
         outsider.set_traits(node.uuid, outsider.traits(node.uuid) | {trait})
         done.append(node.uuid)

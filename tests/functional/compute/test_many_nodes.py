@@ -136,7 +136,7 @@ def test_a_node_whose_providers_could_not_be_deleted_is_deleted_by_the_next_upda
     many.adapter.before = None
     many.update()
     assert (before, outsider.exists(many.uuids[gone])) == (True, False)
-    assert many.cell.compute_nodes.by_node(gone) is None
+    assert many.cell.compute_nodes.by_host_and_node(many.name, gone) is None
 
 
 def test_deleting_the_service_deletes_all_its_nodes_and_their_allocations(many, outsider):

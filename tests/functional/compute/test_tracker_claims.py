@@ -63,7 +63,7 @@ class TestDeletedInstances:
 
 class TestClaims:
     def usage(self, host):
-        node = host.cell.compute_nodes.by_node(host.name)
+        node = host.cell.compute_nodes.by_host_and_node(host.name, host.name)
         return node.vcpus_used, node.memory_mb_used, node.local_gb_used, node.stats
 
     def test_r32_a_claim_raises_usage_and_an_abort_lowers_it(self, host):

@@ -164,7 +164,7 @@ def test_r19_a_restart_takes_over_new_ratios_and_reserved_amounts(host, outsider
     host.conf.set_override("reserved_host_memory_mb", 1024)
     host.conf.set_override("reserved_host_disk_mb", 8192)
     host.start()
-    node = host.cell.compute_nodes.by_node(host.name)
+    node = host.cell.compute_nodes.by_host_and_node(host.name, host.name)
     assert {node.cpu_allocation_ratio, node.ram_allocation_ratio, node.disk_allocation_ratio} == {
         2.0
     }

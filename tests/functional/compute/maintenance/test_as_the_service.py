@@ -158,7 +158,7 @@ def test_after_a_migration_the_service_sends_no_write(sqlite_site, single_reques
     site.configure(f"{DRIVERS}.FlatDeviceHost", more(site, writer))
     site.start_service_once(FlatDeviceHost)
     with site.placement() as outsider, site.cell() as cell:
-        root = cell.compute_nodes.by_node(HOST).uuid
+        root = cell.compute_nodes.by_host_and_node(HOST, HOST).uuid
         outsider.provider(f"{HOST}-pool", parent=root, inventory={"CUSTOM_SLOT": {"total": 2}})
         for number in range(chance.randint(0, 3)):
             holds = [device(number) | {"status": "allocated"}] if number < 2 else []

@@ -17,7 +17,7 @@ from compute.consumers.rules import (
 )
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Instance
-from compute.records.migration import ENDED, ERROR, FINISHED, Migration
+from compute.records.migration import ENDED, ERROR, Migration
 from tests.offenders import assert_each, assert_none
 
 NODE = ComputeNode("00000000-0000-4000-8000-000000000001", "host1", "node1")
@@ -93,7 +93,7 @@ TABLE = {
     "comes": (instance(move(dest="host1"), **AWAY), [W, W, H, N]),
     "leaves": (instance(move(source="host1"), **AWAY), [W, W, H, N]),
     "left and is not confirmed": (
-        instance(move(source="host1", status=FINISHED), **AWAY),
+        instance(move(source="host1", status="finished"), **AWAY),
         [W, W, H, N],
     ),
     "moves between others": (

@@ -133,7 +133,6 @@ class TestComputeNodes:
         assert nodes.by_uuid(UUID) is None
         assert nodes.by_host("host1") == []
         assert nodes.by_host_and_node("host1", "node1") is None
-        assert nodes.by_node("node1") is None
         assert nodes.by_uuid(UUID, include_deleted=True).deleted is True
 
     def test_a_node_another_host_took_meanwhile_is_not_destroyed(self, nodes):
@@ -151,11 +150,6 @@ class TestComputeNodes:
         nodes.create(a_node(uuid=OTHER_UUID, name="a"))
         assert [node.hypervisor_hostname for node in nodes.by_host("host1")] == ["b", "a"]
         assert nodes.by_host("host2") == []
-
-    def test_a_node_is_found_by_its_name_alone(self, nodes):
-        nodes.create(a_node(host="host9"))
-        assert nodes.by_node("node1").host == "host9"
-        assert nodes.by_node("node2") is None
 
 
 class TestServices:

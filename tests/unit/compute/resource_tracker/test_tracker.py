@@ -91,7 +91,7 @@ class TestRecord:
 
     def test_a_driver_s_own_uuid_wins_over_the_host_s(self, new_tracker, cell, tmp_path):
         update(new_tracker(FakeMultiNodeDriver), nodename="fake-node-1")
-        assert cell.compute_nodes.by_node("fake-node-1") is not None
+        assert cell.compute_nodes.by_host_and_node(HOST, "fake-node-1") is not None
         assert not (tmp_path / "compute_id").exists()
 
     def test_used_amounts_are_what_the_host_keeps_for_itself(self, tracker, conf):
@@ -113,7 +113,7 @@ class TestRecord:
         update(tracker)
         tracker.driver.vcpus = 20
         update(tracker)
-        assert cell.compute_nodes.by_node(HOST).vcpus == 20
+        assert cell.compute_nodes.by_host_and_node(HOST, HOST).vcpus == 20
 
     def test_a_save_that_fails_is_tried_again_next_time(self, tracker, cell, monkeypatch):
         def fail(node):
@@ -124,7 +124,7 @@ class TestRecord:
             with pytest.raises(OSError, match="disk full"):
                 update(tracker)
         update(tracker)
-        assert cell.compute_nodes.by_node(HOST).memory_mb_used == 512
+        assert cell.compute_nodes.by_host_and_node(HOST, HOST).memory_mb_used == 512
 
     def test_so_is_a_later_save_that_fails(self, tracker, cell, monkeypatch):
         update(tracker)
@@ -138,7 +138,7 @@ class TestRecord:
             with pytest.raises(OSError, match="disk full"):
                 update(tracker)
         update(tracker)
-        assert cell.compute_nodes.by_node(HOST).vcpus == 20
+        assert cell.compute_nodes.by_host_and_node(HOST, HOST).vcpus == 20
 
     def test_a_failed_reshape_leaves_the_record_as_it_was(self, new_tracker, cell):
         update(new_tracker())
@@ -147,20 +147,20 @@ class TestRecord:
         restarted.driver.script = [exceptions.ReshapeNeeded(), exceptions.ReshapeFailed(error="x")]
         with pytest.raises(exceptions.ReshapeFailed):
             update(restarted, startup=True)
-        assert cell.compute_nodes.by_node(HOST).vcpus == 10
+        assert cell.compute_nodes.by_host_and_node(HOST, HOST).vcpus == 10
 
     def test_a_restarted_service_finds_its_record_again(self, new_tracker, cell):
         update(new_tracker())
-        before = cell.compute_nodes.by_node(HOST)
+        before = cell.compute_nodes.by_host_and_node(HOST, HOST)
         update(new_tracker())
         assert cell.compute_nodes.by_host(HOST) == [before]
 
     def test_a_deleted_record_is_brought_back(self, new_tracker, cell):
         update(new_tracker())
-        node = cell.compute_nodes.by_node(HOST)
+        node = cell.compute_nodes.by_host_and_node(HOST, HOST)
         cell.compute_nodes.destroy(node)
         update(new_tracker())
-        assert cell.compute_nodes.by_node(HOST).uuid == node.uuid
+        assert cell.compute_nodes.by_host_and_node(HOST, HOST).uuid == node.uuid
 
     def test_a_node_that_came_from_another_host_is_taken_over(self, tracker, cell, tmp_path):
         (tmp_path / "compute_id").write_text(OTHER_UUID)
@@ -205,7 +205,7 @@ class TestRecord:
     def test_records_name_their_service(self, tracker, cell):
         tracker.set_service_ref(cell.services.by_host(HOST))
         update(tracker)
-        assert cell.compute_nodes.by_node(HOST).service_id == 1
+        assert cell.compute_nodes.by_host_and_node(HOST, HOST).service_id == 1
 
 
 class TestServiceRef:
@@ -454,7 +454,7 @@ class TestNodes:
         tracker = new_tracker(FakeMultiNodeDriver)
         for nodename in ("fake-node-1", "fake-node-2"):
             update(tracker, nodename=nodename)
-        tracker.clean_compute_node_cache([cell.compute_nodes.by_node("fake-node-2")])
+        tracker.clean_compute_node_cache([cell.compute_nodes.by_host_and_node(HOST, "fake-node-2")])
         assert list(tracker.compute_nodes) == list(tracker.old_resources) == ["fake-node-2"]
         assert client.invalidated == ["fake-node-1"]
 

@@ -240,7 +240,7 @@ class TestOrphans:
             raise exceptions.ObjectActionError(action="destroy", reason="host changed")
 
         monkeypatch.setattr(cell.compute_nodes, "destroy", taken)
-        uuid = cell.compute_nodes.by_node("fake-node-2").uuid
+        uuid = cell.compute_nodes.by_host_and_node(HOST, "fake-node-2").uuid
         manager.driver.drop_node("fake-node-2", deleted=True)
         update(manager)
         assert (client.deleted, client.invalidated) == ([], [uuid])

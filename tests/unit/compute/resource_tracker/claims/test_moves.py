@@ -55,7 +55,7 @@ class TestMoveClaims:
     def test_a_rebuild_claim_makes_an_evacuation(self, tracker, make):
         instance = make(**THERE, task_state="rebuilding")
         claim = tracker.rebuild_claim(CONTEXT, instance, HOST, None)
-        assert claim.migration.is_evacuation
+        assert claim.migration.migration_type == "evacuation"
         assert used(tracker)[0] == TINY.vcpus
 
     def test_confirming_frees_the_source(self, tracker, make, cell):
