@@ -31,6 +31,7 @@ from compute.report.trees.tree_sync import TreeSync
 from compute.report.trees.tree_write import TreeWriter
 from compute.report.trees.trees import Trees
 from compute.report.trees.whole_trees import WholeTrees
+from compute.report.wire.context import Context
 from compute.report.wire.extensions import Extensions, Offers
 from compute.report.wire.transport import (
     Sender,
@@ -48,8 +49,7 @@ class SchedulerReportClient:
 
     The client remembers what it read and wrote, and sends only differences: a tree that hasn't
     changed costs no request. Each method is one call of a part; the part tells what the method
-    returns and raises in full. In all methods `context` is any object with a `global_id`, or None.
-    Several threads may share a client.
+    returns and raises in full. Several threads may share a client.
 
     :param adapter: a prepared keystoneauth1 adapter; None: one is built from `[placement]`
     :param conf: configuration with groups [placement], [compute] and [scheduler], as
@@ -157,7 +157,7 @@ class SchedulerReportClient:
 
     def get_provider_tree_and_ensure_root(
         self,
-        context: Any,
+        context: Context,
         rp_uuid: str,
         name: str | None = None,
         parent_provider_uuid: str | None = None,
@@ -167,7 +167,7 @@ class SchedulerReportClient:
 
     def get_provider_subtree_and_ensure_root(
         self,
-        context: Any,
+        context: Context,
         rp_uuid: str,
         name: str | None = None,
         parent_provider_uuid: str | None = None,
@@ -181,12 +181,12 @@ class SchedulerReportClient:
             context, rp_uuid, name, parent_provider_uuid, with_sharing
         )
 
-    def takes_whole_trees(self, context: Any) -> bool:
+    def takes_whole_trees(self, context: Context) -> bool:
         """Say whether placement tells and takes whole trees; ask it if that isn't known."""
         return self.whole_trees.offered(context)
 
     def get_provider_subtree(
-        self, context: Any, rp_uuid: str, name: str, with_sharing: bool = False
+        self, context: Context, rp_uuid: str, name: str, with_sharing: bool = False
     ) -> ProviderSubTree:
         """Return as `get_provider_subtree_and_ensure_root`, to be edited and updated.
 
@@ -199,7 +199,7 @@ class SchedulerReportClient:
 
     def update_from_provider_tree(
         self,
-        context: Any,
+        context: Context,
         new_tree: ProviderTree,
         allocations: Allocations | None = None,
     ) -> bool:
@@ -225,7 +225,7 @@ class SchedulerReportClient:
 
     def delete_resource_provider(
         self,
-        context: Any,
+        context: Context,
         compute_node: NodeRecord,
         cascade: bool = False,
         instances: Iterable[str] | None = None,
@@ -236,19 +236,19 @@ class SchedulerReportClient:
 
     # Providers
 
-    def get_providers_in_tree(self, context: Any, uuid: str) -> list[dict[str, Any]]:
+    def get_providers_in_tree(self, context: Context, uuid: str) -> list[dict[str, Any]]:
         """Return the providers of the tree that `uuid` is part of; none if it doesn't exist."""
         return self.providers.in_tree(context, uuid)
 
-    def get_resource_provider_name(self, context: Any, uuid: str) -> str:
+    def get_resource_provider_name(self, context: Context, uuid: str) -> str:
         """Return the provider's name. Raise ResourceProviderNotFound."""
         return self.providers.name_of(context, uuid)
 
-    def get_provider_by_name(self, context: Any, name: str) -> dict[str, Any]:
+    def get_provider_by_name(self, context: Context, name: str) -> dict[str, Any]:
         """Return the one provider of that name. Raise ResourceProviderNotFound."""
         return self.providers.by_name(context, name)
 
-    def get_provider_traits(self, context: Any, rp_uuid: str) -> TraitInfo:
+    def get_provider_traits(self, context: Context, rp_uuid: str) -> TraitInfo:
         """Return the provider's traits. Raise ResourceProviderTraitRetrievalFailed."""
         return self.providers.traits_of(context, rp_uuid)
 
@@ -256,7 +256,7 @@ class SchedulerReportClient:
 
     def set_inventory_for_provider(
         self,
-        context: Any,
+        context: Context,
         rp_uuid: str,
         inv_data: Inventory | None,
         generation: int | None = None,
@@ -266,7 +266,7 @@ class SchedulerReportClient:
 
     @safe_connect
     def set_traits_for_provider(
-        self, context: Any, rp_uuid: str, traits: Iterable[str], generation: int | None = None
+        self, context: Context, rp_uuid: str, traits: Iterable[str], generation: int | None = None
     ) -> bool | None:
         """Make `traits` the provider's whole set of traits; None if placement is unreachable."""
         return self.properties.set_traits(context, rp_uuid, traits, generation)
@@ -274,7 +274,7 @@ class SchedulerReportClient:
     @safe_connect
     def set_aggregates_for_provider(
         self,
-        context: Any,
+        context: Context,
         rp_uuid: str,
         aggregates: Iterable[str],
         use_cache: bool = True,
@@ -285,7 +285,7 @@ class SchedulerReportClient:
 
     def aggregate_add_host(
         self,
-        context: Any,
+        context: Context,
         agg_uuid: str,
         host_name: str | None = None,
         rp_uuid: str | None = None,
@@ -293,57 +293,59 @@ class SchedulerReportClient:
         """Make the provider, given by its name or its uuid, a member of the aggregate."""
         self.host_aggregates.add_host(context, agg_uuid, host_name, rp_uuid)
 
-    def aggregate_remove_host(self, context: Any, agg_uuid: str, host_name: str) -> None:
+    def aggregate_remove_host(self, context: Context, agg_uuid: str, host_name: str) -> None:
         """Take the provider of that name out of the aggregate."""
         self.host_aggregates.remove_host(context, agg_uuid, host_name)
 
     # Allocations
 
     def get_allocations_for_resource_provider(
-        self, context: Any, rp_uuid: str
+        self, context: Context, rp_uuid: str
     ) -> ProviderAllocInfo:
         """Return what is allocated against the provider."""
         return self.allocations.of_provider(context, rp_uuid)
 
     def get_holders_in_provider_tree(
-        self, context: Any, rp_uuid: str, is_start: bool = False
+        self, context: Context, rp_uuid: str, is_start: bool = False
     ) -> dict[str, set[str]]:
         """Return consumer → the providers of `rp_uuid` and below that it holds something of."""
         return self.allocations.holders_in_tree(context, rp_uuid, is_start)
 
-    def get_allocations_for_provider_tree(self, context: Any, nodename: str) -> Allocations:
+    def get_allocations_for_provider_tree(self, context: Context, nodename: str) -> Allocations:
         """Return the complete allocations of every consumer of the tree of `nodename`."""
         return self.allocations.of_tree(context, nodename)
 
-    def get_allocs_for_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
+    def get_allocs_for_consumer(self, context: Context, consumer: str) -> dict[str, Any]:
         """Return all of the consumer's allocations, as placement shows them at 1.28."""
         return self.allocations.of_consumer(context, consumer)
 
     def get_allocations_for_consumer(
-        self, context: Any, consumer: str
+        self, context: Context, consumer: str
     ) -> dict[str, dict[str, Any]] | None:
         """Return only the `allocations`: `{}` on an HTTP error, None if unreachable."""
         return self.allocations.held_by(context, consumer)
 
-    def put_allocations(self, context: Any, consumer_uuid: str, payload: dict[str, Any]) -> bool:
+    def put_allocations(
+        self, context: Context, consumer_uuid: str, payload: dict[str, Any]
+    ) -> bool:
         """Make `payload` the consumer's allocations; return whether placement took them."""
         return self.allocations.put(context, consumer_uuid, payload)
 
     def delete_allocation_for_instance(
-        self, context: Any, uuid: str, consumer_type: str = "instance", force: bool = False
+        self, context: Context, uuid: str, consumer_type: str = "instance", force: bool = False
     ) -> bool | None:
         """Remove all allocations of the consumer; return whether there were any."""
         return self.allocations.delete(context, uuid, consumer_type, force)
 
     def remove_provider_tree_from_instance_allocation(
-        self, context: Any, consumer_uuid: str, root_rp_uuid: str
+        self, context: Context, consumer_uuid: str, root_rp_uuid: str
     ) -> bool:
         """Take the providers of one tree out of the consumer's allocations."""
         return self.allocations.remove_tree(context, consumer_uuid, root_rp_uuid)
 
     def claim_resources(
         self,
-        context: Any,
+        context: Context,
         consumer_uuid: str,
         alloc_request: Mapping[str, Any],
         project_id: str,
@@ -363,19 +365,19 @@ class SchedulerReportClient:
         )
 
     def move_allocations(
-        self, context: Any, source_consumer_uuid: str, target_consumer_uuid: str
+        self, context: Context, source_consumer_uuid: str, target_consumer_uuid: str
     ) -> bool | None:
         """Give the target what the source holds, in one request; return whether it has it."""
         return self.instance_allocations.move(context, source_consumer_uuid, target_consumer_uuid)
 
     def add_resources_to_instance_allocation(
-        self, context: Any, consumer_uuid: str, resources: GivenAmounts
+        self, context: Context, consumer_uuid: str, resources: GivenAmounts
     ) -> None:
         """Add `resources` to what the consumer holds. Raise AllocationUpdateFailed."""
         self.instance_allocations.add(context, consumer_uuid, resources)
 
     def remove_resources_from_instance_allocation(
-        self, context: Any, consumer_uuid: str, resources: GivenAmounts
+        self, context: Context, consumer_uuid: str, resources: GivenAmounts
     ) -> None:
         """Take `resources` away from what the consumer holds. Raise AllocationUpdateFailed."""
         self.instance_allocations.remove(context, consumer_uuid, resources)
@@ -383,21 +385,21 @@ class SchedulerReportClient:
     # The whole cloud
 
     def get_allocation_candidates(
-        self, context: Any, resources: ResourceRequest | CandidateQuery
+        self, context: Context, resources: ResourceRequest | CandidateQuery
     ) -> Candidates | None:
         """Return (allocation requests, provider summaries, version) for a request."""
         return self.candidates.find(context, resources)
 
-    def get_usages_for_resource_provider(self, context: Any, rp_uuid: str) -> dict[str, int]:
+    def get_usages_for_resource_provider(self, context: Context, rp_uuid: str) -> dict[str, int]:
         """Return what all consumers use of the provider, class → amount."""
         return self.usages.of_provider(context, rp_uuid)
 
-    def get_usages_counts_for_limits(self, context: Any, project_id: str) -> dict[str, int]:
+    def get_usages_counts_for_limits(self, context: Context, project_id: str) -> dict[str, int]:
         """Return what the project uses in all, class → amount."""
         return self.usages.for_limits(context, project_id)
 
     def get_usages_counts_for_quota(
-        self, context: Any, project_id: str, user_id: str | None = None
+        self, context: Context, project_id: str, user_id: str | None = None
     ) -> dict[str, dict[str, int]]:
         """Return cores and ram of the project, and of the user if one is given."""
         return self.usages.for_quota(context, project_id, user_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
@@ -12,6 +12,7 @@ from compute.report.consumers.allocations import ConsumerAllocations
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import Providers
 from compute.report.trees.trees import Trees
+from compute.report.wire.context import Context
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ class NodeRecord(Protocol):
 
 
 class NodeDeletion:
-    """Deletes nodes' trees. `context` is any object with a `global_id`, or None."""
+    """Deletes nodes' trees."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class NodeDeletion:
 
     def delete(
         self,
-        context: Any,
+        context: Context,
         compute_node: NodeRecord,
         cascade: bool,
         instances: Iterable[str] | None,
@@ -85,7 +86,7 @@ class NodeDeletion:
                     refusal,
                 )
 
-    def _consumers_of(self, context: Any, uuid: str) -> tuple[list[str], list[str]]:
+    def _consumers_of(self, context: Context, uuid: str) -> tuple[list[str], list[str]]:
         """Return the consumers that hold something of this tree alone, and the others."""
         if not self._trees.load(context, uuid):
             return [], []

@@ -11,6 +11,7 @@ from compute import exceptions
 from compute.records.cell_database import CellDatabase
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
+from compute.report.wire.context import Context
 from compute.resource_tracker.node.node_traits import with_status
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ class ComputeVirtAPI:
         """Return the uuids of the instances that are recorded as living on `host`."""
         return self._cell.instances.uuids_by_host(host)
 
-    def update_compute_provider_status(self, context: Any, rp_uuid: str, enabled: bool) -> None:
+    def update_compute_provider_status(self, context: Context, rp_uuid: str, enabled: bool) -> None:
         """Make the provider's COMPUTE_STATUS_DISABLED trait agree with `enabled`.
 
         A failure is logged; the next update of the node corrects the trait.

@@ -14,6 +14,7 @@ from compute.provider_tree.allocation_records import Allocations
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import Providers
 from compute.report.trees.whole_trees import WholeTrees
+from compute.report.wire.context import Context
 from compute.report.wire.failures import Refusal
 from compute.report.wire.transport import (
     CONCURRENT_UPDATE,
@@ -39,7 +40,7 @@ class ProviderAllocInfo(NamedTuple):
 
 
 class ConsumerAllocations:
-    """Reading and writing allocations. `context` is any object with a `global_id`, or None."""
+    """Reading and writing allocations."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class ConsumerAllocations:
 
     # Reading
 
-    def of_provider(self, context: Any, uuid: str) -> ProviderAllocInfo:
+    def of_provider(self, context: Context, uuid: str) -> ProviderAllocInfo:
         """Return what is allocated against the provider.
 
         Raise ResourceProviderAllocationRetrievalFailed, and ClientException if placement is
@@ -63,7 +64,7 @@ class ConsumerAllocations:
         """
         return ProviderAllocInfo(self._shown_of(context, uuid, version=None)["allocations"])
 
-    def _shown_of(self, context: Any, uuid: str, version: str | None) -> dict[str, Any]:
+    def _shown_of(self, context: Context, uuid: str, version: str | None) -> dict[str, Any]:
         if uuid in self._cache.imagined:
             return {"allocations": {}, "resource_provider_generation": 0}
         response = self.transport.get(
@@ -78,7 +79,7 @@ class ConsumerAllocations:
         return response.json()
 
     def holders_in_tree(
-        self, context: Any, uuid: str, is_start: bool = False
+        self, context: Context, uuid: str, is_start: bool = False
     ) -> dict[str, set[str]]:
         """Return consumer → the providers of `uuid` and below that it holds something of.
 
@@ -106,7 +107,7 @@ class ConsumerAllocations:
                 holders[consumer] = own
         return holders
 
-    def of_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
+    def of_consumer(self, context: Context, consumer: str) -> dict[str, Any]:
         """Return all of the consumer's allocations, as placement shows them at 1.28.
 
         `{"allocations": {provider: {"generation", "resources"}}, "project_id", "user_id",
@@ -124,7 +125,7 @@ class ConsumerAllocations:
             ) from Refusal(response)
         return response.json()
 
-    def held_by(self, context: Any, consumer: str) -> dict[str, dict[str, Any]] | None:
+    def held_by(self, context: Context, consumer: str) -> dict[str, dict[str, Any]] | None:
         """Return only the `allocations`: `{}` on an HTTP error, None if unreachable."""
         try:
             return self.of_consumer(context, consumer)["allocations"]
@@ -135,7 +136,7 @@ class ConsumerAllocations:
             LOG.warning("%s", failed)
             return {}
 
-    def of_tree(self, context: Any, nodename: str) -> Allocations:
+    def of_tree(self, context: Context, nodename: str) -> Allocations:
         """Return the complete allocations of every consumer of the tree of `nodename`.
 
         That includes what those consumers hold elsewhere: on sharing providers or, during a move,
@@ -177,7 +178,7 @@ class ConsumerAllocations:
 
     def send(
         self,
-        context: Any,
+        context: Context,
         consumer: str,
         payload: dict[str, Any],
         version: str = CONSUMER_GENERATION_VERSION,
@@ -199,7 +200,7 @@ class ConsumerAllocations:
         return response
 
     @retries
-    def put(self, context: Any, consumer: str, payload: dict[str, Any]) -> bool:
+    def put(self, context: Context, consumer: str, payload: dict[str, Any]) -> bool:
         """Make `payload` the consumer's allocations; return whether placement took them.
 
         `{"allocations": {provider: {"resources": {class: amount}}}, "project_id", "user_id",
@@ -223,7 +224,7 @@ class ConsumerAllocations:
     @safe_connect
     def delete(
         self,
-        context: Any,
+        context: Context,
         uuid: str,
         consumer_type: str = "instance",
         force: bool = False,
@@ -255,7 +256,7 @@ class ConsumerAllocations:
         LOG.info("Deleted allocations of %s %s.", consumer_type, uuid)
         return True
 
-    def remove_tree(self, context: Any, consumer: str, root_uuid: str) -> bool:
+    def remove_tree(self, context: Context, consumer: str, root_uuid: str) -> bool:
         """Take the providers of one tree out of the consumer's allocations.
 
         What the consumer holds on sharing providers and on other trees stays. False if it has no

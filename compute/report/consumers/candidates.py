@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from oslo_config import cfg
 
 from compute.report.consumers.resource_request import ResourceRequest
+from compute.report.wire.context import Context
 from compute.report.wire.transport import Transport, global_id, safe_connect
 
 LOG = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ class CandidateQuery(Protocol):
 
 
 class AllocationCandidates:
-    """Where requests could be met. `context` is any object with a `global_id`, or None.
+    """Where requests could be met.
 
     :param conf: configuration with group [scheduler]
     """
@@ -36,7 +37,7 @@ class AllocationCandidates:
         self._conf = conf
 
     @safe_connect
-    def find(self, context: Any, resources: ResourceRequest | CandidateQuery) -> Candidates:
+    def find(self, context: Context, resources: ResourceRequest | CandidateQuery) -> Candidates:
         """Return (allocation requests, provider summaries, "1.36") for the request.
 
         A ResourceRequest of ours without a limit gets `[scheduler]max_placement_results`.

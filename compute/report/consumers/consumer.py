@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from requests import Response
 
 from compute import exceptions
+from compute.report.wire.context import Context
 from compute.report.wire.transport import global_id
 
 #: the microversion with the consumer's type; and one without, for a placement that lacks the first
@@ -28,7 +29,7 @@ class RequestSender(Protocol):
         """PUT `data` as JSON."""
 
 
-def read_consumer(client: RequestSender, context: Any, consumer: str) -> dict[str, Any]:
+def read_consumer(client: RequestSender, context: Context, consumer: str) -> dict[str, Any]:
     """Return what a consumer holds, with its type where placement tells it.
 
     The `version` in it is the microversion of the answer. Raise
@@ -47,7 +48,7 @@ def read_consumer(client: RequestSender, context: Any, consumer: str) -> dict[st
 
 def write_consumer(
     client: RequestSender,
-    context: Any,
+    context: Context,
     consumer: str,
     body: Mapping[str, Any],
     allocations: Mapping[str, Any],

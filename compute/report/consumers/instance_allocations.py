@@ -17,6 +17,7 @@ from compute.report.consumers.allocations import (
     CONSUMER_GENERATION_VERSION,
     ConsumerAllocations,
 )
+from compute.report.wire.context import Context
 from compute.report.wire.transport import (
     CONCURRENT_UPDATE,
     Retry,
@@ -35,7 +36,7 @@ GivenAmounts = Mapping[str, Mapping[str, Any]]
 
 
 class InstanceAllocations:
-    """Changing what consumers hold. `context` is any object with a `global_id`, or None."""
+    """Changing what consumers hold."""
 
     def __init__(self, transport: Transport, allocations: ConsumerAllocations) -> None:
         self.transport = transport
@@ -45,7 +46,7 @@ class InstanceAllocations:
     @retries
     def claim(
         self,
-        context: Any,
+        context: Context,
         consumer: str,
         alloc_request: Mapping[str, Any],
         project_id: str,
@@ -82,7 +83,7 @@ class InstanceAllocations:
 
     @safe_connect
     @retries
-    def move(self, context: Any, source_consumer: str, target_consumer: str) -> bool:
+    def move(self, context: Context, source_consumer: str, target_consumer: str) -> bool:
         """Give the target what the source holds, in one request; return whether the target has it.
 
         True also if that was done before: the source has nothing and the target something. False
@@ -128,7 +129,7 @@ class InstanceAllocations:
             )
         return response.status_code == 204
 
-    def add(self, context: Any, consumer: str, resources: GivenAmounts) -> None:
+    def add(self, context: Context, consumer: str, resources: GivenAmounts) -> None:
         """Add `resources` to what the consumer holds.
 
         Raise AllocationUpdateFailed if it holds nothing or placement refuses,
@@ -136,7 +137,7 @@ class InstanceAllocations:
         """
         self._adjust(context, consumer, _amounts(resources), _plus)
 
-    def remove(self, context: Any, consumer: str, resources: GivenAmounts) -> None:
+    def remove(self, context: Context, consumer: str, resources: GivenAmounts) -> None:
         """Take `resources` away from what the consumer holds.
 
         Raise AllocationUpdateFailed if it holds less, or placement refuses,
@@ -146,7 +147,7 @@ class InstanceAllocations:
 
     def _adjust(
         self,
-        context: Any,
+        context: Context,
         consumer: str,
         resources: ProviderAmounts,
         change: Callable[[Held, ProviderAmounts], None],
@@ -160,7 +161,7 @@ class InstanceAllocations:
     @retries
     def _try_to_adjust(
         self,
-        context: Any,
+        context: Context,
         consumer: str,
         resources: ProviderAmounts,
         change: Callable[[Held, ProviderAmounts], None],

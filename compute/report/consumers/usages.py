@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
+from compute.report.wire.context import Context
 from compute.report.wire.failures import Refusal
 from compute.report.wire.transport import ATTEMPTS, Transport, global_id
 
 
 class Usages:
-    """What is used by projects, and of a provider.
-
-    `context` is any object with a `global_id`, or None.
-    """
+    """What is used by projects, and of a provider."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
 
-    def of_provider(self, context: Any, uuid: str) -> dict[str, int]:
+    def of_provider(self, context: Context, uuid: str) -> dict[str, int]:
         """Return what all consumers use of one provider, class → amount.
 
         Raise ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
@@ -37,7 +34,7 @@ class Usages:
             f"Failed to get usages of resource provider {uuid}: {response.text}"
         ) from Refusal(response)
 
-    def for_limits(self, context: Any, project_id: str) -> dict[str, int]:
+    def for_limits(self, context: Context, project_id: str) -> dict[str, int]:
         """Return what the project uses in all, class → amount.
 
         Raise UsagesRetrievalFailed, and ConnectFailure if placement is unreachable four times.
@@ -45,7 +42,7 @@ class Usages:
         return self._read(context, project_id)
 
     def for_quota(
-        self, context: Any, project_id: str, user_id: str | None = None
+        self, context: Context, project_id: str, user_id: str | None = None
     ) -> dict[str, dict[str, int]]:
         """Return `{"project": {"cores", "ram"}}`, and the same under "user" if one is given.
 
@@ -56,7 +53,9 @@ class Usages:
             counts["user"] = _counts(self._read(context, project_id, user_id))
         return counts
 
-    def _read(self, context: Any, project_id: str, user_id: str | None = None) -> dict[str, int]:
+    def _read(
+        self, context: Context, project_id: str, user_id: str | None = None
+    ) -> dict[str, int]:
         who = {"project_id": project_id}
         if user_id:
             who["user_id"] = user_id

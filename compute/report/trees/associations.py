@@ -9,6 +9,7 @@ from compute import exceptions
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import Providers
 from compute.report.trees.whole_trees import Row, WholeTrees
+from compute.report.wire.context import Context
 from compute.report.wire.transport import ATTEMPTS
 
 LOG = logging.getLogger(__name__)
@@ -22,7 +23,7 @@ class Associations:
         self._providers = providers
         self._whole_trees = whole_trees
 
-    def refresh_and_get_inventory(self, context: Any, uuid: str) -> dict[str, Any] | None:
+    def refresh_and_get_inventory(self, context: Context, uuid: str) -> dict[str, Any] | None:
         """Read the inventory and generation into the cache; return None on an HTTP error."""
         current = self._providers.inventory_of(context, uuid)
         if current is not None:
@@ -31,14 +32,14 @@ class Associations:
             )
         return current
 
-    def refresh_inventory(self, context: Any, uuid: str) -> None:
+    def refresh_inventory(self, context: Context, uuid: str) -> None:
         """Read the inventory into the cache. Raise ResourceProviderRetrievalFailed."""
         # An inventory that could not be read must not pass for an empty one: that needs no reshape.
         if self.refresh_and_get_inventory(context, uuid) is None:
             raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
 
     def refresh(
-        self, context: Any, uuid: str, force: bool = False, refresh_sharing: bool = True
+        self, context: Context, uuid: str, force: bool = False, refresh_sharing: bool = True
     ) -> None:
         """Read the provider's inventories, aggregates and traits into the cache, if due.
 
@@ -56,7 +57,7 @@ class Associations:
             self._cache.note_sharing(uuid, sharing, others=True)
         self._cache.note_read(uuid)
 
-    def whole_rows(self, context: Any, listed: list[Row]) -> tuple[list[Row], set[str]]:
+    def whole_rows(self, context: Context, listed: list[Row]) -> tuple[list[Row], set[str]]:
         """Return the listed providers of a tree with all they have, and who shares with them.
 
         Sharing providers are read into the cache. Raise what the reading methods raise.
@@ -67,7 +68,7 @@ class Associations:
             sharing |= self._read_sharing(context, rows[-1]["aggregates"], force=True)
         return rows, sharing
 
-    def load_sharing(self, context: Any, uuid: str, aggregates: set[str]) -> None:
+    def load_sharing(self, context: Context, uuid: str, aggregates: set[str]) -> None:
         """Read the providers that share with the aggregates of the tree of `uuid`."""
         rows = self._whole_trees.sharing(context, aggregates) if aggregates else []
         if rows is None:
@@ -78,7 +79,7 @@ class Associations:
                 self._cache.keep_sharing(row)
         self._cache.note_sharing(uuid, found)
 
-    def _whole(self, context: Any, row: Row) -> Row:
+    def _whole(self, context: Context, row: Row) -> Row:
         """Return a listed provider with all it has.
 
         It is not read if it was known before a conflict and didn't change. Raise what the reading
@@ -94,7 +95,7 @@ class Associations:
             "traits": known.traits,
         }
 
-    def _own(self, context: Any, uuid: str) -> Row:
+    def _own(self, context: Context, uuid: str) -> Row:
         """Read inventories, aggregates, traits and the generation that they have.
 
         If the provider doesn't exist any more, forget its tree and raise ResourceProviderVanished.
@@ -116,7 +117,7 @@ class Associations:
             raise exceptions.ResourceProviderVanished(uuid=uuid) from failure
         return row
 
-    def _read_own(self, context: Any, uuid: str) -> tuple[Row, bool]:
+    def _read_own(self, context: Context, uuid: str) -> tuple[Row, bool]:
         """Read a provider once; say, too, whether all parts are of one generation.
 
         Of parts of different age the oldest generation counts, so that no write of ours replaces
@@ -141,7 +142,7 @@ class Associations:
         }
         return row, len(generations) == 1
 
-    def _read_sharing(self, context: Any, aggregates: set[str], force: bool) -> set[str]:
+    def _read_sharing(self, context: Context, aggregates: set[str], force: bool) -> set[str]:
         """Read the providers that share with any of the aggregates; return their uuids."""
         sharing = self._providers.sharing(context, aggregates)
         for row in sharing:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from compute import exceptions
 from compute.report.trees.properties import Properties
 from compute.report.trees.providers import AggInfo, Providers
+from compute.report.wire.context import Context
 from compute.report.wire.transport import ATTEMPTS, reached
 
 LOG = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class HostAggregates:
 
     def add_host(
         self,
-        context: Any,
+        context: Context,
         agg_uuid: str,
         host_name: str | None = None,
         rp_uuid: str | None = None,
@@ -40,13 +40,13 @@ class HostAggregates:
             rp_uuid = self._providers.by_name(context, host_name)["uuid"]
         self._change_membership(context, rp_uuid, lambda members: members | {agg_uuid})
 
-    def remove_host(self, context: Any, agg_uuid: str, host_name: str) -> None:
+    def remove_host(self, context: Context, agg_uuid: str, host_name: str) -> None:
         """Take the provider of that name out of the aggregate. Raise as `add_host`."""
         rp_uuid = self._providers.by_name(context, host_name)["uuid"]
         self._change_membership(context, rp_uuid, lambda members: members - {agg_uuid})
 
     def _change_membership(
-        self, context: Any, uuid: str, change: Callable[[set[str]], set[str]]
+        self, context: Context, uuid: str, change: Callable[[set[str]], set[str]]
     ) -> None:
         for attempt in range(1, ATTEMPTS + 1):
             found: AggInfo = reached(
@@ -64,7 +64,9 @@ class HostAggregates:
             else:
                 return
 
-    def _set(self, context: Any, uuid: str, aggregates: set[str], generation: int | None) -> None:
+    def _set(
+        self, context: Context, uuid: str, aggregates: set[str], generation: int | None
+    ) -> None:
         reached(
             self._properties.transport,
             lambda: self._properties.set_aggregates(

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from keystoneauth1.exceptions import ClientException
 
+from compute.report.wire.context import Context
 from compute.report.wire.transport import Transport, global_id
 
 LOG = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ COMMAND = "nova-manage placement adopt_provider"
 
 
 class Namesakes:
-    """Tells of such providers. `context` is any object with a `global_id`, or None.
+    """Tells of such providers.
 
     What can't be read is left out: a message is worth no failure.
     """
@@ -32,7 +33,7 @@ class Namesakes:
         self._transport = transport
         self._warned: set[tuple[str, str]] = set()
 
-    def described(self, context: Any, uuid: str, name: str) -> str:
+    def described(self, context: Context, uuid: str, name: str) -> str:
         """Return sentences on the provider that has the name in the place of `uuid`; or nothing."""
         found = self._named(context, name)
         if found is None or found["uuid"] == uuid:
@@ -42,7 +43,7 @@ class Namesakes:
             f"{self._belongings(context, found)}. {_cure(found, uuid, name)}"
         )
 
-    def warn_of_alike(self, context: Any, uuid: str, name: str) -> None:
+    def warn_of_alike(self, context: Context, uuid: str, name: str) -> None:
         """Warn once of a root that has the host's name with, or without, its domain."""
         for other in alike(name):
             if (uuid, other) in self._warned:
@@ -66,12 +67,12 @@ class Namesakes:
                 shlex.quote(name),
             )
 
-    def _named(self, context: Any, name: str) -> dict[str, Any] | None:
+    def _named(self, context: Context, name: str) -> dict[str, Any] | None:
         query = f"/resource_providers?name={quote(name, safe='')}"
         rows = self._read(context, query, "1.14", "resource_providers")
         return next(iter(rows), None)
 
-    def _belongings(self, context: Any, row: dict[str, Any]) -> str:
+    def _belongings(self, context: Context, row: dict[str, Any]) -> str:
         path = f"/resource_providers/{row['uuid']}"
         inventories = self._read(context, f"{path}/inventories", "1.0", "inventories")
         tree = self._read(
@@ -93,7 +94,7 @@ class Namesakes:
             )
         )
 
-    def _read(self, context: Any, path: str, version: str, what: str) -> Any:
+    def _read(self, context: Context, path: str, version: str, what: str) -> Any:
         try:
             response = self._transport.get(
                 path, version=version, global_request_id=global_id(context)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Any
 
 from requests import Response
 
@@ -16,6 +15,7 @@ from compute import exceptions
 from compute.provider_tree import ProviderData
 from compute.provider_tree.inventory_record import Inventory
 from compute.report.trees.cache import ProviderCache
+from compute.report.wire.context import Context
 from compute.report.wire.failures import Refusal
 from compute.report.wire.transport import (
     INVENTORY_IN_USE,
@@ -30,7 +30,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Properties:
-    """Writing what a provider has. `context` is any object with a `global_id`, or None.
+    """Writing what a provider has.
 
     Every method raises keystoneauth1's ClientException if placement is unreachable.
     """
@@ -41,7 +41,7 @@ class Properties:
 
     # Inventory
 
-    def ensure_resource_classes(self, context: Any, names: Iterable[str]) -> bool:
+    def ensure_resource_classes(self, context: Context, names: Iterable[str]) -> bool:
         """Create the custom classes among `names` that don't exist; standard ones always do.
 
         Return True when all exist. Raise InvalidResourceClass.
@@ -59,7 +59,7 @@ class Properties:
 
     def set_inventory(
         self,
-        context: Any,
+        context: Context,
         uuid: str,
         inventory: Inventory | None,
         generation: int | None = None,
@@ -99,7 +99,7 @@ class Properties:
 
     # Traits
 
-    def ensure_traits(self, context: Any, traits: Iterable[str]) -> bool:
+    def ensure_traits(self, context: Context, traits: Iterable[str]) -> bool:
         """Create the custom ones among `traits` that don't exist. Return True when all exist.
 
         Raise TraitRetrievalFailed, and TraitCreationFailed, also for a name without the prefix
@@ -129,7 +129,7 @@ class Properties:
         return True
 
     def set_traits(
-        self, context: Any, uuid: str, traits: Iterable[str], generation: int | None = None
+        self, context: Context, uuid: str, traits: Iterable[str], generation: int | None = None
     ) -> bool:
         """Make `traits` the provider's whole set of traits, creating custom ones.
 
@@ -170,7 +170,7 @@ class Properties:
 
     def set_aggregates(
         self,
-        context: Any,
+        context: Context,
         uuid: str,
         aggregates: Iterable[str],
         use_cache: bool = True,

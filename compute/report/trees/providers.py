@@ -18,6 +18,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.namesakes import Namesakes
+from compute.report.wire.context import Context
 from compute.report.wire.failures import Refusal
 from compute.report.wire.transport import Transport, global_id, rebuilds_adapter, safe_connect
 
@@ -44,7 +45,7 @@ class TraitInfo(NamedTuple):
 
 
 class Providers:
-    """Requests about providers. `context` is any object with a `global_id`, or None."""
+    """Requests about providers."""
 
     def __init__(self, transport: Transport, cache: ProviderCache, conf: cfg.ConfigOpts) -> None:
         self.transport = transport
@@ -53,7 +54,7 @@ class Providers:
         self._conf = conf
 
     @rebuilds_adapter
-    def in_tree(self, context: Any, uuid: str) -> list[dict[str, Any]]:
+    def in_tree(self, context: Context, uuid: str) -> list[dict[str, Any]]:
         """Return the providers of the tree that `uuid` is part of; none if it doesn't exist.
 
         Raise ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
@@ -68,14 +69,14 @@ class Providers:
         raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid) from Refusal(response)
 
     @safe_connect
-    def read(self, context: Any, uuid: str) -> dict[str, Any] | None:
+    def read(self, context: Context, uuid: str) -> dict[str, Any] | None:
         """Return the provider as placement shows it, or None.
 
         Raise ResourceProviderRetrievalFailed.
         """
         return self._read(context, uuid)
 
-    def _read(self, context: Any, uuid: str) -> dict[str, Any] | None:
+    def _read(self, context: Context, uuid: str) -> dict[str, Any] | None:
         response = self.transport.get(
             f"/resource_providers/{uuid}", version="1.14", global_request_id=global_id(context)
         )
@@ -85,7 +86,7 @@ class Providers:
             return None
         raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid) from Refusal(response)
 
-    def name_of(self, context: Any, uuid: str) -> str:
+    def name_of(self, context: Context, uuid: str) -> str:
         """Return the provider's name. Raise ResourceProviderNotFound."""
         try:
             return self._cache.tree.data(uuid).name
@@ -95,7 +96,7 @@ class Providers:
             raise exceptions.ResourceProviderNotFound(name_or_uuid=uuid)
         return found["name"]
 
-    def by_name(self, context: Any, name: str) -> dict[str, Any]:
+    def by_name(self, context: Context, name: str) -> dict[str, Any]:
         """Return the one provider of that name.
 
         Raise ResourceProviderNotFound, and PlacementAPIConnectFailure if placement is unreachable.
@@ -118,7 +119,7 @@ class Providers:
         raise exceptions.ResourceProviderNotFound(name_or_uuid=name)
 
     def create(
-        self, context: Any, uuid: str, name: str, parent_provider_uuid: str | None = None
+        self, context: Context, uuid: str, name: str, parent_provider_uuid: str | None = None
     ) -> dict[str, Any] | None:
         """Create the provider and return it, or the provider of this uuid that exists already.
 
@@ -146,7 +147,7 @@ class Providers:
         raise failure from Refusal(response)
 
     def name_taken(
-        self, context: Any, uuid: str, name: str, parent_uuid: str | None
+        self, context: Context, uuid: str, name: str, parent_uuid: str | None
     ) -> exceptions.ResourceProviderCreationFailed:
         """Return the exception to raise for a new provider whose name another one has.
 
@@ -164,7 +165,7 @@ class Providers:
             failure = exceptions.ResourceProviderCreationFailed(message, name=name)
         return failure
 
-    def _is_made_elsewhere(self, context: Any, name: str, parent_uuid: str | None) -> bool:
+    def _is_made_elsewhere(self, context: Context, name: str, parent_uuid: str | None) -> bool:
         """Say whether the name is that of another provider of the parent's tree, or free again."""
         if parent_uuid is None or not self._cache.tree.exists(parent_uuid):
             return False
@@ -179,7 +180,7 @@ class Providers:
         namesakes = response.json()["resource_providers"]
         return all(row["root_provider_uuid"] == root for row in namesakes)
 
-    def delete(self, context: Any, uuid: str) -> None:
+    def delete(self, context: Context, uuid: str) -> None:
         """Delete the provider, which may be gone already, and forget it.
 
         Raise ResourceProviderInUse if it has allocations or children,
@@ -198,14 +199,14 @@ class Providers:
 
     # Associations
 
-    def inventory_of(self, context: Any, uuid: str) -> dict[str, Any] | None:
+    def inventory_of(self, context: Context, uuid: str) -> dict[str, Any] | None:
         """Return `{"inventories", "resource_provider_generation"}`; None on any HTTP error."""
         response = self.transport.get(
             f"/resource_providers/{uuid}/inventories", global_request_id=global_id(context)
         )
         return response.json() if response else None
 
-    def aggregates_of(self, context: Any, uuid: str) -> AggInfo:
+    def aggregates_of(self, context: Context, uuid: str) -> AggInfo:
         """Return the provider's aggregates.
 
         Raise ResourceProviderAggregateRetrievalFailed, and ClientException if placement is
@@ -221,7 +222,7 @@ class Providers:
             return AggInfo(set(body["aggregates"]), body["resource_provider_generation"])
         raise exceptions.ResourceProviderAggregateRetrievalFailed(uuid=uuid) from Refusal(response)
 
-    def traits_of(self, context: Any, uuid: str) -> TraitInfo:
+    def traits_of(self, context: Context, uuid: str) -> TraitInfo:
         """Return the provider's traits.
 
         Raise ResourceProviderTraitRetrievalFailed, and ClientException if placement is
@@ -237,7 +238,7 @@ class Providers:
             return TraitInfo(set(body["traits"]), body["resource_provider_generation"])
         raise exceptions.ResourceProviderTraitRetrievalFailed(uuid=uuid) from Refusal(response)
 
-    def sharing(self, context: Any, aggregates: Iterable[str]) -> list[dict[str, Any]]:
+    def sharing(self, context: Context, aggregates: Iterable[str]) -> list[dict[str, Any]]:
         """Return the providers that share with any of `aggregates`, each once.
 
         The client asks in batches, because a URL must not be too long. Raise

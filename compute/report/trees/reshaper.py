@@ -9,6 +9,7 @@ from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.properties import Properties
+from compute.report.wire.context import Context
 from compute.report.wire.failures import Refusal
 from compute.report.wire.transport import (
     CONCURRENT_UPDATE,
@@ -29,14 +30,14 @@ Inventories = dict[str, dict[str, Any]]
 
 
 class Reshaper:
-    """Reshapes. `context` is any object with a `global_id`, or None."""
+    """Reshapes."""
 
     def __init__(self, transport: Transport, cache: ProviderCache, properties: Properties) -> None:
         self.transport = transport
         self._cache = cache
         self._properties = properties
 
-    def reshape(self, context: Any, inventories: Inventories, allocations: Allocations) -> None:
+    def reshape(self, context: Context, inventories: Inventories, allocations: Allocations) -> None:
         """Have placement store all of `inventories` and `allocations` at once.
 
         Raise PlacementReshapeConflict if a provider or consumer changed since it was read; then

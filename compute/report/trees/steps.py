@@ -7,7 +7,6 @@ report client, or it is imagined: then it changes only a tree. `str()` tells wha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
@@ -19,6 +18,7 @@ from compute.report.trees.properties import Properties
 from compute.report.trees.providers import Providers
 from compute.report.trees.reshaper import Inventories, Reshaper
 from compute.report.trees.trees import Trees
+from compute.report.wire.context import Context
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class AddProvider:
         below = f" below {self.parent_uuid}" if self.parent_uuid else ""
         return f"create provider {self.name} ({self.uuid}){below}"
 
-    def apply(self, parts: Parts, context: Any) -> None:
+    def apply(self, parts: Parts, context: Context) -> None:
         """Create the provider. Raise ResourceProviderVanished if it was there and is gone."""
         known = parts.cache.tree.exists(self.uuid)
         if self.was_there and not known and not parts.trees.load(context, self.uuid):
@@ -80,7 +80,7 @@ class Reshape:
         """Return the uuid of one of the providers."""
         return next(iter(self.inventories), "")
 
-    def apply(self, parts: Parts, context: Any) -> None:
+    def apply(self, parts: Parts, context: Context) -> None:
         """Reshape. Raise as `Reshaper.reshape`."""
         parts.reshaper.reshape(context, self.inventories, self.allocations)
 
@@ -105,7 +105,7 @@ class RereadInventory:
     def __str__(self) -> str:
         return f"read {'all' if self.all_of_it else 'the inventory'} of {self.uuid}"
 
-    def apply(self, parts: Parts, context: Any) -> None:
+    def apply(self, parts: Parts, context: Context) -> None:
         """Read. Raise ResourceProviderUpdateConflict if traits or aggregates changed."""
         if not self.all_of_it:
             parts.associations.refresh_inventory(context, self.uuid)
@@ -133,7 +133,7 @@ class RemoveProvider:
     def __str__(self) -> str:
         return f"delete provider {self.uuid}"
 
-    def apply(self, parts: Parts, context: Any) -> None:
+    def apply(self, parts: Parts, context: Context) -> None:
         """Delete the provider. Raise as `Providers.delete`."""
         parts.providers.delete(context, self.uuid)
 
@@ -153,7 +153,7 @@ class SetInventory:
     def __str__(self) -> str:
         return f"set inventory of {self.uuid} to {self.inventory}"
 
-    def apply(self, parts: Parts, context: Any) -> None:
+    def apply(self, parts: Parts, context: Context) -> None:
         """Set the inventory. Raise as `Properties.set_inventory`."""
         parts.properties.set_inventory(
             context, self.uuid, self.inventory, generation=self.generation
@@ -175,7 +175,7 @@ class SetAggregates:
     def __str__(self) -> str:
         return f"set aggregates of {self.uuid} to {sorted(self.aggregates)}"
 
-    def apply(self, parts: Parts, context: Any) -> None:
+    def apply(self, parts: Parts, context: Context) -> None:
         """Set the aggregates. Raise as `Properties.set_aggregates`."""
         parts.properties.set_aggregates(
             context, self.uuid, self.aggregates, generation=self.generation
@@ -197,7 +197,7 @@ class SetTraits:
     def __str__(self) -> str:
         return f"set traits of {self.uuid} to {sorted(self.traits)}"
 
-    def apply(self, parts: Parts, context: Any) -> None:
+    def apply(self, parts: Parts, context: Context) -> None:
         """Set the traits. Raise as `Properties.set_traits`."""
         parts.properties.set_traits(context, self.uuid, self.traits, generation=self.generation)
 

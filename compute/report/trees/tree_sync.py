@@ -12,7 +12,6 @@ import copy
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from keystoneauth1.exceptions import ClientException
 
@@ -31,6 +30,7 @@ from compute.report.trees.steps import (
     Step,
 )
 from compute.report.trees.tree_write import NameTaken, TreeWriter, body_of
+from compute.report.wire.context import Context
 
 CONVERTED = (
     exceptions.InvalidResourceClass,
@@ -62,7 +62,7 @@ class TreeSync:
         self._parts = parts
         self._writer = writer
 
-    def run(self, context: Any, wanted: ProviderTree, allocations: Allocations | None) -> bool:
+    def run(self, context: Context, wanted: ProviderTree, allocations: Allocations | None) -> bool:
         """Make placement look like `wanted`; `SchedulerReportClient` tells the rest.
 
         What `wanted` says of a provider is written at the generation that `wanted` has of it. If
@@ -80,7 +80,7 @@ class TreeSync:
         return changed
 
     def _run_at_once(
-        self, context: Any, wanted: ProviderTree, allocations: Allocations | None
+        self, context: Context, wanted: ProviderTree, allocations: Allocations | None
     ) -> bool | None:
         """Send all steps as one write, if there are any; return None if that can't be done."""
         cache = self._parts.cache
@@ -108,7 +108,7 @@ class TreeSync:
             steps = []
 
     def _adopt(
-        self, context: Any, steps: list[Step], taken: NameTaken, wanted: ProviderTree
+        self, context: Context, steps: list[Step], taken: NameTaken, wanted: ProviderTree
     ) -> None:
         """Read the tree of a provider that was to be created and that another writer made.
 
@@ -131,7 +131,7 @@ class TreeSync:
             ) from taken
 
     def _run_one_by_one(
-        self, context: Any, wanted: ProviderTree, allocations: Allocations | None
+        self, context: Context, wanted: ProviderTree, allocations: Allocations | None
     ) -> bool:
         cache, changed = self._parts.cache, False
         for step in steps_to(cache, wanted, allocations):

@@ -28,6 +28,7 @@ from compute.report.trees.steps import (
     Step,
 )
 from compute.report.trees.whole_trees import OFFER, WholeTrees
+from compute.report.wire.context import Context
 from compute.report.wire.extensions import Extensions
 from compute.report.wire.failures import Refusal
 from compute.report.wire.transport import (
@@ -150,7 +151,7 @@ class NameTaken(Exception):
 
 
 class TreeWriter:
-    """Writes whole trees. `context` is any object with a `global_id`, or None."""
+    """Writes whole trees."""
 
     def __init__(
         self, extensions: Extensions, whole_trees: WholeTrees, cache: ProviderCache
@@ -159,11 +160,11 @@ class TreeWriter:
         self._whole_trees = whole_trees
         self._cache = cache
 
-    def offered(self, context: Any) -> bool:
+    def offered(self, context: Context) -> bool:
         """Say whether placement takes whole trees."""
         return self._whole_trees.offered(context)
 
-    def write(self, context: Any, body: TreeBody, wanted: ProviderTree) -> bool:
+    def write(self, context: Context, body: TreeBody, wanted: ProviderTree) -> bool:
         """Write, and note the outcome in the cache and in `wanted`.
 
         Return False, with nothing changed, if placement doesn't take this tree whole from this
@@ -196,7 +197,7 @@ class TreeWriter:
         )
         return True
 
-    def _send(self, context: Any, body: TreeBody) -> Response | None:
+    def _send(self, context: Context, body: TreeBody) -> Response | None:
         try:
             return self._extensions.put(
                 context, OFFER, f"/provider_trees/{body.root}", body.as_json()
@@ -209,7 +210,7 @@ class TreeWriter:
             raise kind(error=failure) from failure
 
     def _removals_as_they_are(
-        self, context: Any, body: TreeBody, response: Response | None
+        self, context: Context, body: TreeBody, response: Response | None
     ) -> TreeBody | None:
         """Return the write with the present generations of the providers to remove.
 

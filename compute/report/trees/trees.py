@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from compute import exceptions
 from compute.provider_tree import ProviderSubTree, ProviderTree
@@ -15,6 +15,7 @@ from compute.report.trees.associations import Associations
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import FOUND, Providers
 from compute.report.trees.whole_trees import WholeTrees
+from compute.report.wire.context import Context
 from compute.report.wire.transport import ATTEMPTS, reached
 
 _T = TypeVar("_T", bound=ProviderTree)
@@ -37,7 +38,7 @@ class Trees:
 
     def ensure(
         self,
-        context: Any,
+        context: Context,
         uuid: str,
         name: str | None = None,
         parent_provider_uuid: str | None = None,
@@ -54,7 +55,7 @@ class Trees:
             self._create_and_cache(context, uuid, name or uuid, parent_provider_uuid)
         return uuid
 
-    def _ensure_or_imagine(self, context: Any, uuid: str, name: str) -> None:
+    def _ensure_or_imagine(self, context: Context, uuid: str, name: str) -> None:
         """Have the root's tree in the cache; imagine a missing root if trees are written whole."""
         if self._is_known(context, uuid):
             self.ensure(context, uuid, name)
@@ -67,7 +68,7 @@ class Trees:
             else:
                 self._create_and_cache(context, uuid, name, None)
 
-    def _is_known(self, context: Any, uuid: str) -> bool:
+    def _is_known(self, context: Context, uuid: str) -> bool:
         """Say whether the tree needn't be read as a whole.
 
         If only some of its other providers are stale, they are read one by one, unless one request
@@ -79,7 +80,7 @@ class Trees:
         stale = any(cache.is_stale(member) for member in cache.tree.get_provider_uuids(uuid))
         return not (stale and self._whole_trees.offered(context))
 
-    def load(self, context: Any, uuid: str) -> bool:
+    def load(self, context: Context, uuid: str) -> bool:
         """Read the whole tree of `uuid` into the cache; say whether placement knows it."""
         rows = self._whole_trees.of(context, uuid)
         sharing = None
@@ -102,7 +103,7 @@ class Trees:
             self._cache.note_read(member)
         return True
 
-    def load_existing(self, context: Any, uuids: Collection[str]) -> set[str]:
+    def load_existing(self, context: Context, uuids: Collection[str]) -> set[str]:
         """Read the trees of those providers that placement knows; return these providers.
 
         Raise what the reading methods raise.
@@ -114,7 +115,7 @@ class Trees:
         return {uuid for uuid in asked if self.load(context, uuid)}
 
     def _create_and_cache(
-        self, context: Any, uuid: str, name: str, parent_provider_uuid: str | None
+        self, context: Context, uuid: str, name: str, parent_provider_uuid: str | None
     ) -> None:
         if parent_provider_uuid and not self._cache.tree.exists(parent_provider_uuid):
             self.load(context, parent_provider_uuid)
@@ -142,7 +143,7 @@ class Trees:
 
     def ensured_tree(
         self,
-        context: Any,
+        context: Context,
         uuid: str,
         name: str | None = None,
         parent_provider_uuid: str | None = None,
@@ -160,7 +161,7 @@ class Trees:
 
     def ensured_subtree(
         self,
-        context: Any,
+        context: Context,
         uuid: str,
         name: str | None = None,
         parent_provider_uuid: str | None = None,
@@ -185,7 +186,7 @@ class Trees:
                 return self.known_subtree(context, uuid)
             return self._cache.tree.subtree(uuid)
 
-    def known_subtree(self, context: Any, uuid: str) -> ProviderSubTree:
+    def known_subtree(self, context: Context, uuid: str) -> ProviderSubTree:
         """Return a private copy of the known tree rooted at `uuid`, and of who shares with it.
 
         Raise ValueError if it isn't known or `uuid` isn't its root, what the reading methods raise,
@@ -195,7 +196,7 @@ class Trees:
             context, uuid, lambda: self._cache.tree.subtree_with_sharing(uuid)
         )
 
-    def _with_sharing(self, context: Any, uuid: str, copied: Callable[[], _T]) -> _T:
+    def _with_sharing(self, context: Context, uuid: str, copied: Callable[[], _T]) -> _T:
         """Return a copy that has all providers that share with the tree of `uuid`.
 
         Those that the client was made to forget are read again. Raise

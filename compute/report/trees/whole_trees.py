@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
+from compute.report.wire.context import Context
 from compute.report.wire.extensions import Extensions
 from compute.report.wire.failures import Refusal
 
@@ -31,7 +32,7 @@ Row = dict[str, Any]
 
 
 class WholeTrees:
-    """Requests for whole trees. `context` is any object with a `global_id`, or None.
+    """Requests for whole trees.
 
     All methods raise ResourceProviderRetrievalFailed, and ClientException if placement is
     unreachable.
@@ -41,11 +42,11 @@ class WholeTrees:
         self._extensions = extensions
         self._conf = conf
 
-    def offered(self, context: Any) -> bool:
+    def offered(self, context: Context) -> bool:
         """Say whether placement tells and takes whole trees; ask it if that isn't known."""
         return self._extensions.has(context, OFFER)
 
-    def of(self, context: Any, uuid: str, fields: str = PROPERTIES) -> list[Row] | None:
+    def of(self, context: Context, uuid: str, fields: str = PROPERTIES) -> list[Row] | None:
         """Return the providers of the tree that `uuid` is part of, parents first.
 
         The list is empty if placement has no such provider.
@@ -54,7 +55,7 @@ class WholeTrees:
         return None if answer is None else list(_providers(answer["trees"]))
 
     def of_each(
-        self, context: Any, uuids: Collection[str], fields: str = PROPERTIES
+        self, context: Context, uuids: Collection[str], fields: str = PROPERTIES
     ) -> list[list[Row]] | None:
         """Return the trees that these providers are part of, each once, parents first.
 
@@ -70,7 +71,7 @@ class WholeTrees:
             found |= {tree["root"]: tree["providers"] for tree in answer["trees"]}
         return list(found.values())
 
-    def all_sharing(self, context: Any) -> set[str] | None:
+    def all_sharing(self, context: Context) -> set[str] | None:
         """Return the uuids of all providers that share with any aggregate."""
         trait = os_traits.MISC_SHARES_VIA_AGGREGATE
         answer = self._read(context, f"required={trait}", "traits", None)
@@ -79,7 +80,7 @@ class WholeTrees:
         return {row["uuid"] for row in _providers(answer["trees"]) if trait in row["traits"]}
 
     def sharing(
-        self, context: Any, aggregates: Iterable[str], fields: str = PROPERTIES
+        self, context: Context, aggregates: Iterable[str], fields: str = PROPERTIES
     ) -> list[Row] | None:
         """Return the providers that share with any of the aggregates, each once."""
         wanted = sorted(aggregates)
@@ -94,7 +95,7 @@ class WholeTrees:
             found |= {row["uuid"]: row for row in _providers(answer["trees"]) if shares(row, part)}
         return list(found.values())
 
-    def allocations_of(self, context: Any, uuid: str) -> Allocations | None:
+    def allocations_of(self, context: Context, uuid: str) -> Allocations | None:
         """Return all that the consumers of the tree of `uuid` hold, here and elsewhere.
 
         The allocations of a provider of this tree have the provider's `generation`, too.
@@ -110,7 +111,7 @@ class WholeTrees:
         }
 
     def held_of_each(
-        self, context: Any, uuids: Collection[str]
+        self, context: Context, uuids: Collection[str]
     ) -> dict[str, dict[str, Any]] | None:
         """Return provider → what is allocated against it, for at most 10,000 providers.
 
@@ -128,7 +129,9 @@ class WholeTrees:
         found: dict[str, Any] = response.json()["providers"]
         return {uuid: shown["allocations"] for uuid, shown in found.items()}
 
-    def allocations_of_each(self, context: Any, consumers: Collection[str]) -> Allocations | None:
+    def allocations_of_each(
+        self, context: Context, consumers: Collection[str]
+    ) -> Allocations | None:
         """Return all that each of at most 10,000 consumers holds, as `GET /allocations/{uuid}`.
 
         Raise ConsumerAllocationRetrievalFailed.
@@ -139,7 +142,7 @@ class WholeTrees:
         return {uuid: _as_single_answer(held, {}) for uuid, held in found.items()}
 
     def consumers_of_each(
-        self, context: Any, consumers: Collection[str]
+        self, context: Context, consumers: Collection[str]
     ) -> dict[str, dict[str, Any]] | None:
         """Return the same as `GET /allocations/{uuid}` at 1.38: with the consumer's type.
 
@@ -156,7 +159,7 @@ class WholeTrees:
         found = response.json()["consumers"]
         return {uuid: found.get(uuid) or {"allocations": {}} for uuid in consumers}
 
-    def holdings_in(self, context: Any, uuid: str) -> Allocations | None:
+    def holdings_in(self, context: Context, uuid: str) -> Allocations | None:
         """Return what consumers hold of the tree of `uuid`, without what else is known of them."""
         rows = self.of(context, uuid, "allocations")
         if rows is None:
@@ -168,7 +171,7 @@ class WholeTrees:
         return found
 
     def _read(
-        self, context: Any, query: str, fields: str, uuid: str | None
+        self, context: Context, query: str, fields: str, uuid: str | None
     ) -> dict[str, Any] | None:
         """Return the answer, pages joined; None if placement doesn't offer it.
 

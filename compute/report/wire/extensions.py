@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
+from compute.report.wire.context import Context
 from compute.report.wire.status_contract import NotPlacementsAnswer
 from compute.report.wire.transport import Transport, error_detail, global_id, rebuilds_adapter
 
@@ -61,7 +62,7 @@ class Offers:
 
 
 class Extensions:
-    """Requests below `/berth/v1`. `context` is any object with a `global_id`, or None.
+    """Requests below `/berth/v1`.
 
     A request tells by itself whether the service offers what it asks for. So the service is asked
     for the list of its offers only by a caller who has to know beforehand.
@@ -74,7 +75,7 @@ class Extensions:
         self._offers = offers
         self._enabled = enabled
 
-    def has(self, context: Any, name: str) -> bool:
+    def has(self, context: Context, name: str) -> bool:
         """Say whether the service offers the extension; ask it if that isn't known.
 
         Raise ClientException if placement is unreachable.
@@ -84,7 +85,7 @@ class Extensions:
         known = self._offers.has(name)
         return name in self._discover(context) if known is None else known
 
-    def _discover(self, context: Any) -> frozenset[str]:
+    def _discover(self, context: Context) -> frozenset[str]:
         try:
             response = self.transport.get(
                 PREFIX, version=VERSION, global_request_id=global_id(context)
@@ -101,7 +102,7 @@ class Extensions:
         return names
 
     @rebuilds_adapter
-    def get(self, context: Any, name: str, path: str) -> Response | None:
+    def get(self, context: Context, name: str, path: str) -> Response | None:
         """GET a path below the prefix; None if whoever answers doesn't offer `name` to us.
 
         Raise ClientException if placement is unreachable.
@@ -109,12 +110,12 @@ class Extensions:
         return self._read(name, path, self.transport.get, context)
 
     @rebuilds_adapter
-    def query(self, context: Any, name: str, path: str, body: Any) -> Response | None:
+    def query(self, context: Context, name: str, path: str, body: Any) -> Response | None:
         """POST a question to a path below the prefix; otherwise as `get`."""
         return self._read(name, path, self.transport.post, context, body)
 
     @rebuilds_adapter
-    def put(self, context: Any, name: str, path: str, body: Any) -> Response | None:
+    def put(self, context: Context, name: str, path: str, body: Any) -> Response | None:
         """PUT a path below the prefix; otherwise as `get`.
 
         An answer that isn't placement's tells nothing of the write: that is a ClientException, too.
@@ -122,7 +123,7 @@ class Extensions:
         return self._asked(name, path, self.transport.put, context, body)
 
     def _read(
-        self, name: str, path: str, send: Callable[..., Response], context: Any, *body: Any
+        self, name: str, path: str, send: Callable[..., Response], context: Context, *body: Any
     ) -> Response | None:
         known = self._offers.has(name)
         try:
@@ -135,7 +136,7 @@ class Extensions:
             return None
 
     def _asked(
-        self, name: str, path: str, send: Callable[..., Response], context: Any, *body: Any
+        self, name: str, path: str, send: Callable[..., Response], context: Context, *body: Any
     ) -> Response | None:
         if not self._enabled or self._offers.has(name) is False:
             return None

@@ -22,6 +22,7 @@ from keystoneauth1 import exceptions as ksa_exc
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from compute import exceptions
+from compute.report.wire.context import Context
 from compute.report.wire.status_contract import as_promised
 
 if TYPE_CHECKING:
@@ -191,8 +192,8 @@ def _request(version: str | None, global_request_id: str | None) -> dict[str, An
     return {"headers": headers, "raise_exc": False}
 
 
-def global_id(context: Any) -> str | None:
-    """Return the request id that placement's log lines about `context` carry; None without one."""
+def global_id(context: Context) -> str | None:
+    """Return the request id of a context, or None."""
     return getattr(context, "global_id", None)
 
 

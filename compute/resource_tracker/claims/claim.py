@@ -16,6 +16,7 @@ from compute import exceptions
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Flavor, Instance
 from compute.records.migration import Migration
+from compute.report.wire.context import RequestContext
 from compute.resource_tracker.claims import numa_fit
 
 LOG = logging.getLogger(__name__)
@@ -24,12 +25,14 @@ LOG = logging.getLogger(__name__)
 class ClaimKeeper(Protocol):
     """The methods of the resource tracker that take a claim's share back."""
 
-    def abort_instance_claim(self, context: Any, instance: Instance, nodename: str) -> None:
+    def abort_instance_claim(
+        self, context: RequestContext, instance: Instance, nodename: str
+    ) -> None:
         """Give back what the instance holds of the node."""
 
     def drop_move_claim(
         self,
-        context: Any,
+        context: RequestContext,
         instance: Instance,
         nodename: str,
         flavor: Flavor | None = None,
@@ -87,7 +90,7 @@ class Claim(NopClaim):
 
     def __init__(
         self,
-        context: Any,
+        context: RequestContext,
         instance: Instance,
         nodename: str,
         tracker: ClaimKeeper,
@@ -148,7 +151,7 @@ class MoveClaim(Claim):
 
     def __init__(
         self,
-        context: Any,
+        context: RequestContext,
         instance: Instance,
         nodename: str,
         flavor: Flavor,

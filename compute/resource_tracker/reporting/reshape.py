@@ -13,6 +13,7 @@ from typing import Any
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.report import SchedulerReportClient
+from compute.report.wire.context import Context
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class Reshaped:
 def reshaped_allocations(
     driver: Any,
     reportclient: SchedulerReportClient,
-    context: Any,
+    context: Context,
     tree: ProviderTree,
     nodename: str,
 ) -> Reshaped:
