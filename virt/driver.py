@@ -246,7 +246,7 @@ class ComputeDriver:
 
 def load_compute_driver(
     virtapi: VirtAPI, compute_driver: str | None = None, conf: cfg.ConfigOpts | None = None
-) -> ComputeDriver:
+) -> ServiceDriver:
     """Load the driver as load_driver does; without a name, the one that the configuration names.
 
     Log a failure and end the process with exit code 1.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from compute import exceptions
+from compute.driver import ServiceDriver
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.records.node_identity import NodeIdentity
@@ -47,7 +47,7 @@ class CommandVirtAPI(NoopVirtAPI):
 
 
 def nodes_of(
-    host: str, driver: Any, cell: CellDatabase, wanted: Collection[str] = ()
+    host: str, driver: ServiceDriver, cell: CellDatabase, wanted: Collection[str] = ()
 ) -> list[ComputeNode]:
     """Return the host's nodes in the order of their names, or only those `wanted`.
 
@@ -73,7 +73,7 @@ def nodes_of(
 
 
 def _record_from_driver(
-    host: str, nodename: str, uuids: Mapping[str, str], driver: Any
+    host: str, nodename: str, uuids: Mapping[str, str], driver: ServiceDriver
 ) -> ComputeNode:
     if nodename not in uuids:
         raise NoSuchNode(host=host, node=nodename)

@@ -8,6 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from compute import config, exceptions
+from compute.driver import ServiceDriver
 from compute.pci import devices as pci
 from compute.pci.devices import Device
 from compute.provider_config import Provider, get_provider_configs
@@ -63,7 +64,7 @@ class ResourceTracker:
     def __init__(
         self,
         host: str,
-        driver: Any,
+        driver: ServiceDriver,
         reportclient: SchedulerReportClient | None = None,
         *,
         conf: cfg.ConfigOpts | None = None,

@@ -3,15 +3,18 @@
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from compute.report.wire.context import Context
+if TYPE_CHECKING:
+    from compute.report.wire.context import Context
 
 
 class VirtAPI(Protocol):
     """The calls that a driver may make back into the program that loaded it."""
 
-    def update_compute_provider_status(self, context: Context, rp_uuid: str, enabled: bool) -> None:
+    def update_compute_provider_status(
+        self, context: "Context", rp_uuid: str, enabled: bool
+    ) -> None:
         """Make the provider's COMPUTE_STATUS_DISABLED trait agree with `enabled`."""
 
     def wait_for_instance_event(
@@ -49,7 +52,9 @@ class NoopVirtAPI:
     def __init__(self, local_node_uuid: str | None = None) -> None:
         self._local_node_uuid = local_node_uuid or str(uuid.uuid4())
 
-    def update_compute_provider_status(self, context: Context, rp_uuid: str, enabled: bool) -> None:
+    def update_compute_provider_status(
+        self, context: "Context", rp_uuid: str, enabled: bool
+    ) -> None:
         """Do nothing."""
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Compute drivers: what the compute service calls, and how a driver is found by its name.
+"""How a compute driver is found by its name, and made.
 
 Nothing here imports a driver. `[DEFAULT]compute_driver` names one, and the name is looked up in the
 entry points `virt.drivers`, below the package `virt`, and among all importable classes
@@ -8,15 +8,13 @@ entry points `virt.drivers`, below the package `virt`, and among all importable 
 import importlib
 import inspect
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 from oslo_config import cfg
 from stevedore.named import NamedExtensionManager
 
+from compute.driver import ServiceDriver
 from compute.service.driver_callbacks import VirtAPI
-
-if TYPE_CHECKING:
-    from compute.provider_tree import ProviderTree
 
 NAMESPACE = "virt.drivers"
 
@@ -28,59 +26,6 @@ _BASE_CLASS = "virt.driver.ComputeDriver"
 
 class DriverLoadError(Exception):
     """The compute driver named in the configuration can't be used; the text says why."""
-
-
-@runtime_checkable
-class ServiceDriver(Protocol):
-    """What the compute service calls of a driver. `virt.driver.ComputeDriver` says what each means.
-
-    A class of drivers passes `isinstance` as its instances do, for all of this stands in the class.
-    """
-
-    manages_instances: bool
-    rebalances_nodes: bool
-    requires_allocation_refresh: bool
-
-    def init_host(self, host: str) -> None:
-        """Prepare for work as the compute service `host`."""
-
-    def get_available_nodes(self, refresh: bool = False) -> list[str]:
-        """Return the names of the nodes that this host manages."""
-
-    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
-        """Return node uuid → node name."""
-
-    def node_is_available(self, nodename: str) -> bool:
-        """Say whether the host manages the node."""
-
-    def is_node_deleted(self, nodename: str) -> bool:
-        """Say whether a node that vanished is gone for good."""
-
-    def get_available_resource(self, nodename: str) -> dict[str, Any]:
-        """Return the node's totals and usage."""
-
-    def update_provider_tree(
-        self,
-        provider_tree: "ProviderTree",
-        nodename: str,
-        allocations: dict[str, Any] | None = None,
-    ) -> None:
-        """Edit the tree, and in a reshape the allocations, into the node's final state."""
-
-    def get_inventory(self, nodename: str) -> dict[str, dict[str, Any]]:
-        """Return class → inventory record of the root provider."""
-
-    def get_traits(self, nodename: str) -> list[str]:
-        """Return the traits of the root provider."""
-
-    def capabilities_as_traits(self) -> dict[str, bool]:
-        """Return trait → whether the root provider should have it."""
-
-    def list_instance_uuids(self) -> list[str]:
-        """Return the uuids of the guests on this host."""
-
-    def set_host_enabled(self, enabled: bool) -> str:
-        """Accept guests, or no more guests."""
 
 
 def driver_class(name: str | None) -> type[ServiceDriver]:
@@ -103,8 +48,8 @@ def _is_class_of_drivers(found: Any) -> bool:
     return isinstance(found, type) and isinstance(found, ServiceDriver)
 
 
-def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> Any:
-    """Find the driver called `name` and make one; return a Driver.
+def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> ServiceDriver:
+    """Find the driver called `name` and make one.
 
     `name` is an entry point of group `virt.drivers` (`host`), a class below the package `virt`
     (`fake.SmallFakeDriver`), or any importable class (`vendor.driver.TheirDriver`), tried in this
@@ -117,7 +62,7 @@ def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> Any
         raise DriverLoadError(f"Compute driver {name!r} can't be started: {error}") from error
 
 
-def _made(found: Any, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> Any:
+def _made(found: Any, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> ServiceDriver:
     """Make a driver with `conf` in its attribute of that name before its `__init__` begins.
 
     So a driver can have nova's signature, `Driver(virtapi)`, and its `__init__` can read

@@ -11,12 +11,13 @@ import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.driver import ServiceDriver
 from compute.provider_tree.names import LONGEST
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
@@ -77,7 +78,7 @@ class ComputeManager:
     def __init__(
         self,
         conf: cfg.ConfigOpts,
-        driver: Any,
+        driver: ServiceDriver,
         reportclient: SchedulerReportClient,
         cell: CellDatabase,
         identity: NodeIdentity,

@@ -1,8 +1,7 @@
 """Whether this host is the host of its records (compute.md §5.4)."""
 
-from typing import Any
-
 from compute import exceptions
+from compute.driver import ServiceDriver
 from compute.records.cell_database import CellDatabase
 from compute.records.node_identity import NodeIdentity
 from compute.records.service import Service
@@ -11,7 +10,9 @@ from compute.records.service import Service
 class StartChecks:
     """Refuses to start the service on another host, or on a host that was renamed."""
 
-    def __init__(self, host: str, driver: Any, cell: CellDatabase, identity: NodeIdentity) -> None:
+    def __init__(
+        self, host: str, driver: ServiceDriver, cell: CellDatabase, identity: NodeIdentity
+    ) -> None:
         self._host = host
         self._driver = driver
         self._cell = cell

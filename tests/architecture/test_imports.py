@@ -177,6 +177,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "exceptions": set(),
         "config": set(),
         "provider_tree": {"exceptions"},
+        # what is called of a driver
+        "driver": {"provider_tree"},
         "provider_config": {"config", "exceptions", "provider_tree"},
         "records": {"exceptions", "provider_tree"},
         "consumers": {"provider_tree", "records"},
@@ -188,6 +190,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "resource_tracker": {
             # the defaults of a tracker that is made without a configuration
             "config",
+            "driver",
             "exceptions",
             "pci",
             "provider_config",
@@ -196,7 +199,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "report",
         },
         "resource_tracker.node": {
-            *("consumers", "exceptions", "pci", "provider_tree", "records", "report"),
+            *("consumers", "driver", "exceptions", "pci", "provider_tree", "records", "report"),
         },
         "resource_tracker.allocations": {
             *("consumers", "exceptions", "provider_tree", "records", "report"),
@@ -206,7 +209,15 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             *("exceptions", "provider_config", "provider_tree", "report"),
         },
         "resource_tracker.reporting": {
-            *("consumers", "exceptions", "pci", "provider_config", "provider_tree", "records"),
+            *(
+                "consumers",
+                "driver",
+                "exceptions",
+                "pci",
+                "provider_config",
+                "provider_tree",
+                "records",
+            ),
             *("report", "resource_tracker.allocations", "resource_tracker.node"),
             "resource_tracker.provider_yaml",
         },
@@ -215,11 +226,19 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             *("resource_tracker.allocations", "resource_tracker.node"),
             "resource_tracker.reporting",
         },
-        "service": {"exceptions", "provider_tree", "records", "report", "resource_tracker"},
+        "service": {
+            "driver",
+            "exceptions",
+            "provider_tree",
+            "records",
+            "report",
+            "resource_tracker",
+        },
         # what programs count; they hand it to the parts that count
         "metrics": {"exceptions", "report.wire.failures"},
         "maintenance": {
             "consumers",
+            "driver",
             "exceptions",
             "provider_tree",
             "records",
@@ -244,8 +263,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             *("maintenance.provider_details", "pci", "provider_tree", "records", "report"),
         },
         "maintenance.migrate": {
-            *("exceptions", "maintenance.provider_details", "provider_config", "provider_tree"),
-            *("records", "report", "resource_tracker"),
+            *("driver", "exceptions", "maintenance.provider_details", "provider_config"),
+            *("provider_tree", "records", "report", "resource_tracker"),
         },
         "cli": {
             "config",

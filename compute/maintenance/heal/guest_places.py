@@ -50,8 +50,8 @@ class DriverPlaces:
     """
 
     host: str
-    load: Callable[[], Any]
-    _driver: Any = None
+    load: Callable[[], object]
+    _driver: object = None
     _reason: str | None = None
 
     def of(

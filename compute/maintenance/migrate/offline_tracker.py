@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from oslo_config import cfg
 
+from compute.driver import ServiceDriver
 from compute.provider_config import Provider, get_provider_configs
 from compute.records.cell_database import CellDatabase
 from compute.records.cell_database.memory import MemoryCellDatabase
@@ -24,13 +24,13 @@ from compute.resource_tracker import ResourceTracker
 class StandIn:
     """Makes trackers of one host's nodes, all on one copy of the host's records."""
 
-    driver: Any
+    driver: ServiceDriver
     conf: cfg.ConfigOpts
     cell: MemoryCellDatabase
     provider_configs: Mapping[str, Provider]
 
     @classmethod
-    def of(cls, driver: Any, conf: cfg.ConfigOpts, cell: CellDatabase) -> StandIn:
+    def of(cls, driver: ServiceDriver, conf: cfg.ConfigOpts, cell: CellDatabase) -> StandIn:
         """Copy the records and read the operator's files. Raise ProviderConfigException."""
         configs = get_provider_configs(conf.compute.provider_config_location)
         return cls(driver, conf, MemoryCellDatabase.copy_of(cell), configs)

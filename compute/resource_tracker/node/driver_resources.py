@@ -4,11 +4,12 @@ import socket
 from typing import Any
 
 from compute import exceptions
+from compute.driver import ServiceDriver
 from compute.records.compute_node import missing_resources
 from compute.records.node_identity import NodeIdentity
 
 
-def ask_driver(driver: Any, nodename: str, identity: NodeIdentity) -> dict[str, Any]:
+def ask_driver(driver: ServiceDriver, nodename: str, identity: NodeIdentity) -> dict[str, Any]:
     """Return the driver's resource dict, with what a driver may leave out filled in.
 
     :param identity: tells the node's uuid, if the driver doesn't; its file may be made then

@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Hashable, Iterable, Mapping, Set
-from typing import Any
 
 import os_traits
 
 from compute import exceptions
+from compute.driver import ServiceDriver
 from compute.provider_tree import ProviderTree
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
@@ -24,7 +24,11 @@ class RootTraits:
     """Works out the traits of root providers, and remembers which markers placement knows."""
 
     def __init__(
-        self, host: str, driver: Any, reportclient: SchedulerReportClient, cell: CellDatabase
+        self,
+        host: str,
+        driver: ServiceDriver,
+        reportclient: SchedulerReportClient,
+        cell: CellDatabase,
     ) -> None:
         self._host = host
         self._driver = driver

@@ -13,6 +13,7 @@ import fasteners
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.driver import ServiceDriver
 from compute.records.cell_database import CellDatabase, DuplicateRecord
 from compute.records.compute_node import ComputeNode
 from compute.resource_tracker.node.configured_amounts import apply_ratios
@@ -54,7 +55,9 @@ class Nodes:
     Work on one node is done under that node's lock and never waits for another node.
     """
 
-    def __init__(self, host: str, driver: Any, conf: cfg.ConfigOpts, cell: CellDatabase) -> None:
+    def __init__(
+        self, host: str, driver: ServiceDriver, conf: cfg.ConfigOpts, cell: CellDatabase
+    ) -> None:
         self._host = host
         self._driver = driver
         self._conf = conf

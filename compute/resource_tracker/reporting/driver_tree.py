@@ -4,11 +4,11 @@ The driver is asked, and reshapes if it must (compute.md §4.6, §7.1).
 """
 
 import logging
-from typing import Any
 
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.driver import ServiceDriver
 from compute.provider_tree import ProviderTree
 from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 
 
 def edit_tree(
-    driver: Any,
+    driver: ServiceDriver,
     conf: cfg.ConfigOpts,
     reportclient: SchedulerReportClient,
     context: RequestContext,
@@ -44,7 +44,9 @@ def edit_tree(
     return None
 
 
-def _ask_driver(driver: Any, conf: cfg.ConfigOpts, tree: ProviderTree, node: ComputeNode) -> None:
+def _ask_driver(
+    driver: ServiceDriver, conf: cfg.ConfigOpts, tree: ProviderTree, node: ComputeNode
+) -> None:
     """Let the driver edit the tree; fill the root with what an older driver says."""
     nodename = node.hypervisor_hostname
     try:
@@ -59,7 +61,7 @@ def _ask_driver(driver: Any, conf: cfg.ConfigOpts, tree: ProviderTree, node: Com
 
 
 def _legacy_inventory(
-    driver: Any, conf: cfg.ConfigOpts, node: ComputeNode
+    driver: ServiceDriver, conf: cfg.ConfigOpts, node: ComputeNode
 ) -> root_inventory.Inventory:
     try:
         told = driver.get_inventory(node.hypervisor_hostname)

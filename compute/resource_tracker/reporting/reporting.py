@@ -6,11 +6,11 @@ import copy
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.driver import ServiceDriver
 from compute.provider_config import Provider
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.provider_tree.allocation_records import Allocations
@@ -59,7 +59,7 @@ class Reporting:
 
     def __init__(
         self,
-        driver: Any,
+        driver: ServiceDriver,
         conf: cfg.ConfigOpts,
         reportclient: SchedulerReportClient,
         cell: CellDatabase,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from compute.driver import ServiceDriver
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.report import SchedulerReportClient
@@ -27,7 +28,7 @@ class Reshaped:
 
 
 def reshaped_allocations(
-    driver: Any,
+    driver: ServiceDriver,
     reportclient: SchedulerReportClient,
     context: Context,
     tree: ProviderTree,
