@@ -64,13 +64,6 @@ class Patched:
         at = np.minimum(np.searchsorted(self._at, places), len(self._at) - 1)
         return np.where(self._at[at] == places, self._values[at], found)
 
-    def total(self) -> int:
-        """Return the sum of all numbers."""
-        if self._whole is not None:
-            return int(self._whole.sum(dtype=np.int64))
-        more = self._values.astype(np.int64) - self._base[self._at]
-        return int(self._base.sum(dtype=np.int64) + more.sum())
-
     def changed(self, at: Integers, values: Integers) -> "Patched":
         """Return them with other numbers at some places, each of which is named once."""
         if not len(at):

@@ -97,10 +97,6 @@ class Snapshot:
         """Return how many slots there are, those of deleted providers included."""
         return self.forest.size
 
-    def came_from(self, other: "Snapshot") -> bool:
-        """Return whether it is what became of another one, and not loaded anew."""
-        return self.past_searches is other.past_searches
-
     def column(self, class_id: int) -> Column:
         """Return the inventories of a class, which may be none."""
         return self.columns.get(class_id) or empty_column()

@@ -1,12 +1,15 @@
-"""A snapshot against the tables it was made of, row by row (architecture.rst D4).
+"""A snapshot against the tables that it was loaded from, row by row (architecture.rst D4).
 
-Sums and digests can be equal by bad luck, or differ by rounding. So all rows are read, some
-thousand at a time, and each is looked for in the snapshot. No two rows are of the same thing, so if
-all are there and there are as many, the snapshot has nothing else. What no search can see –
-inventories, traits and allocations of providers that aren't there – is not compared.
+All rows are read, some thousand at a time, and each one is looked up in the snapshot. No two rows
+are of the same thing. So if each row is in the snapshot, and there are as many rows as the snapshot
+has entries, then the snapshot has nothing that the tables lack. Sums or digests of the tables would
+take less, but can be equal by chance, and sums of ratios differ by rounding.
+
+Rows that no search can see are left out: inventories, traits, aggregates and allocations of
+providers that don't exist.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import sqlalchemy as sa
@@ -14,15 +17,13 @@ import sqlalchemy as sa
 from placement.candidates.cloud.columns import Numbers, Slots, SlotSet
 from placement.candidates.cloud.key_sets import KeySets
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.live import row_checks
 from placement.candidates.live.loading import by_key
 from placement.storage.database.engine import Connection
 from placement.storage.whole_cloud import snapshot_reads as reads
 from placement.storage.whole_cloud import whole_tables
 
+#: lets other threads run
 _Rest = Callable[[], None]
-#: slots, and columns that run parallel
-_Rows = tuple[Slots, list[Numbers]]
 _Differs = Callable[[Connection, Snapshot, _Rest], bool]
 
 
@@ -37,55 +38,111 @@ def differences(
 
 
 def _providers_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    count = 0
-    for columns in whole_tables.providers(connection, whole_tables.FEW):
-        if row_checks.providers_differ(snapshot, columns):
+    register, forest = snapshot.register, snapshot.forest
+    slots_of, count = register.slot_of_id.slots, 0
+    for ids, uuids, parent_ids, root_ids, _ in whole_tables.providers(connection, whole_tables.FEW):
+        slots = slots_of(ids)
+        if np.any(slots < 0) or not np.all(forest.alive[slots]):
             return True
-        count += len(columns[0])
+        # a load takes a provider whose root doesn't exist for a root, too
+        roots = slots_of(root_ids)
+        roots = np.where(roots < 0, slots, roots)
+        if (
+            not register.uuids.are_at(slots, uuids)
+            or np.any(forest.parent[slots] != slots_of(parent_ids))
+            or np.any(forest.root[slots] != roots)
+        ):
+            return True
+        count += len(ids)
         rest()
-    return count != int(snapshot.forest.alive.sum())
+    return count != int(forest.alive.sum())
 
 
-def _stocks_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
+def _inventories_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     count = 0
-    for slots, columns in _known_rows(connection, snapshot, reads.STOCKS, rest):
-        if row_checks.stocks_differ(snapshot, slots, columns):
-            return True
+    for slots, (classes, *fields) in _rows(connection, snapshot, reads.STOCKS, rest):
+        for class_id, at in by_key(classes).items():
+            column = snapshot.column(class_id)
+            exists, places = column.find(slots[at])
+            if not exists.all():
+                return True
+            kinds = column.kinds[places]
+            for ours, theirs in zip(column.stocks.fields, fields, strict=True):
+                if np.any(ours[kinds] != theirs[at]):
+                    return True
         count += len(slots)
     return count != sum(map(len, snapshot.columns.values()))
 
 
 def _usages_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    count = 0
-    for slots, (classes, used) in _known_rows(connection, snapshot, reads.USAGES, rest):
-        if row_checks.usages_differ(snapshot, slots, (classes, used)):
-            return True
-        # whose usage is nothing may have no row
+    strays, count = snapshot.stray_usage, 0
+    for slots, (classes, used) in _rows(connection, snapshot, reads.USAGES, rest):
+        for class_id, at in by_key(classes).items():
+            column, amounts = snapshot.column(class_id), used[at]
+            exists, places = column.find(slots[at])
+            if np.any(column.usage.take(places[exists]) != amounts[exists]):
+                return True
+            without_inventory = zip(
+                slots[at][~exists].tolist(), amounts[~exists].tolist(), strict=True
+            )
+            if any(strays.get((slot, class_id), 0) != amount for slot, amount in without_inventory):
+                return True
+        # the snapshot also has usages of 0, of inventories without an allocation
         count += int(np.count_nonzero(used))
     ours = sum(int(np.count_nonzero(column.used)) for column in snapshot.columns.values())
-    return count != ours + sum(used != 0 for used in snapshot.stray_usage.values())
-
-
-def _classes_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    having = {class_id: column.slots for class_id, column in snapshot.columns.items()}
-    return _is_torn(snapshot, having, snapshot.classes_of)
+    return count != ours + sum(used != 0 for used in strays.values())
 
 
 def _traits_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    rows = _known_rows(connection, snapshot, reads.PROVIDER_TRAITS, rest)
-    sets = snapshot.with_trait, snapshot.traits_of
-    return _sets_differ(snapshot, rows, row_checks.traits_differ, *sets)
+    pairs = _rows(connection, snapshot, reads.PROVIDER_TRAITS, rest)
+    return _pairs_differ(snapshot, pairs, snapshot.with_trait, snapshot.traits_of)
 
 
 def _memberships_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    rows = _known_rows(connection, snapshot, reads.MEMBERSHIPS, rest)
-    sets = snapshot.in_aggregate, snapshot.aggregates_of
-    return _sets_differ(snapshot, rows, row_checks.memberships_differ, *sets)
+    pairs = _rows(connection, snapshot, reads.MEMBERSHIPS, rest)
+    return _pairs_differ(snapshot, pairs, snapshot.in_aggregate, snapshot.aggregates_of)
 
 
-def aggregates_differ(
-    connection: Connection, snapshot: Snapshot, rest: _Rest = lambda: None
+def _pairs_differ(
+    snapshot: Snapshot,
+    pairs: Iterator[tuple[Slots, list[Numbers]]],
+    providers_with: Mapping[int, SlotSet],
+    keys_of: KeySets,
 ) -> bool:
+    """Say whether pairs of a provider and a key, a trait for example, differ from the snapshot.
+
+    The snapshot has them by key (`providers_with`) and by provider (`keys_of`).
+    """
+    count = 0
+    for slots, (keys,) in pairs:
+        for key, at in by_key(keys).items():
+            if key not in providers_with or not providers_with[key].holds(slots[at]).all():
+                return True
+        count += len(slots)
+    if count != sum(providers.count for providers in providers_with.values()):
+        return True
+    slots_with = {key: providers.slots() for key, providers in providers_with.items()}
+    return _contradict(snapshot, slots_with, keys_of)
+
+
+def _classes_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
+    """Say whether the classes of a provider aren't those of its inventories."""
+    slots_with = {class_id: column.slots for class_id, column in snapshot.columns.items()}
+    return _contradict(snapshot, slots_with, snapshot.classes_of)
+
+
+def _contradict(snapshot: Snapshot, slots_with: Mapping[int, Slots], keys_of: KeySets) -> bool:
+    """Say whether what the snapshot has by key isn't what it has by provider."""
+    alive = np.flatnonzero(snapshot.forest.alive).astype(np.int32)
+    slots, keys = keys_of.keys_of(alive)
+    by_provider = {key: slots[at] for key, at in by_key(keys).items()}
+    used = {key: slots for key, slots in slots_with.items() if len(slots)}
+    return by_provider.keys() != used.keys() or any(
+        not np.array_equal(by_provider[key], slots) for key, slots in used.items()
+    )
+
+
+def _aggregates_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     """Say whether an aggregate with members has another uuid. The others are in no answer."""
     theirs = reads.aggregate_uuids(connection)
     ours = {key: uuid for uuid, key in snapshot.aggregate_ids.items()}
@@ -93,8 +150,8 @@ def aggregates_differ(
     return any(ours.get(key) != theirs.get(key) for key in used)
 
 
-def names_differ(connection: Connection, snapshot: Snapshot, rest: _Rest = lambda: None) -> bool:
-    """Say whether a class or a trait has another name, or is missing, or new."""
+def _names_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
+    """Say whether a class or a trait was added, deleted or renamed."""
     names = snapshot.names
     return (
         reads.class_names(connection) != names.classes
@@ -102,57 +159,30 @@ def names_differ(connection: Connection, snapshot: Snapshot, rest: _Rest = lambd
     )
 
 
+#: what is compared, under the names that the log gives of what differs
 _CHECKS: Mapping[str, _Differs] = {
     "providers": _providers_differ,
-    "inventories": _stocks_differ,
+    "inventories": _inventories_differ,
     "classes": _classes_differ,
     "usage": _usages_differ,
     "traits": _traits_differ,
     "memberships": _memberships_differ,
-    "aggregates": aggregates_differ,
-    "names": names_differ,
+    "aggregates": _aggregates_differ,
+    "names": _names_differ,
 }
 
 
-def _known_rows(
+def _rows(
     connection: Connection, snapshot: Snapshot, question: Sequence[sa.Select], rest: _Rest
-) -> Iterator[_Rows]:
-    """Yield the columns of a question some thousand rows at a time: slots in place of ids.
+) -> Iterator[tuple[Slots, list[Numbers]]]:
+    """Yield a question's rows, some thousand at a time: slots, and columns that run parallel.
 
-    The columns are numbers. Rows of providers that aren't there are left out.
+    Rows of providers that don't exist are left out.
     """
     register = snapshot.register
-    few, known_ids = whole_tables.FEW, register.known_ids
-    for ids, *columns in whole_tables.of_providers(connection, question, known_ids, few):
+    parts = whole_tables.of_providers(connection, question, register.known_ids, whole_tables.FEW)
+    for ids, *columns in parts:
         slots = register.slot_of_id.slots(ids)
-        known = slots >= 0
-        yield slots[known], [column[known] for column in columns]
+        exists = slots >= 0
+        yield slots[exists], [column[exists] for column in columns]
         rest()
-
-
-def _sets_differ(
-    snapshot: Snapshot,
-    rows: Iterable[_Rows],
-    differ: Callable[[Snapshot, Slots, Sequence[Numbers]], bool],
-    having: Mapping[int, SlotSet],
-    of_slot: KeySets,
-) -> bool:
-    count = 0
-    for slots, columns in rows:
-        if differ(snapshot, slots, columns):
-            return True
-        count += len(slots)
-    if count != sum(members.count for members in having.values()):
-        return True
-    return _is_torn(snapshot, {key: members.slots() for key, members in having.items()}, of_slot)
-
-
-def _is_torn(snapshot: Snapshot, having: Mapping[int, Slots], of_slot: KeySets) -> bool:
-    """Say whether the providers of each key are others than those whose sets have it."""
-    alive = np.flatnonzero(snapshot.forest.alive).astype(np.int32)
-    slots, keys = of_slot.keys_of(alive)
-    found = {key: slots[at] for key, at in by_key(keys).items()}
-    ours = {key: members for key, members in having.items() if len(members)}
-    return found.keys() != ours.keys() or any(
-        not np.array_equal(found[key], members) for key, members in ours.items()
-    )

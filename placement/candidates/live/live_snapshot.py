@@ -5,7 +5,7 @@ import datetime
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError
@@ -13,9 +13,9 @@ from sqlalchemy.exc import DBAPIError
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.live import apply_changes, audit_schedule, loading
 from placement.candidates.live.audit_schedule import AuditTimes, Pauses
+from placement.candidates.live.comparison import differences
 from placement.candidates.live.foreign_writers import NEVER, WATCHED, OtherWriters
 from placement.candidates.live.foreign_writes import notice
-from placement.candidates.live.recent_writes import AuditResult, Proof, compare, prove, seen
 from placement.candidates.live.shared_work import SharedWork
 from placement.candidates.live.snapshot_size import size_of
 from placement.errors import PlacementError
@@ -24,7 +24,7 @@ from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.error_log import log_unexpected
 from placement.storage.feed import change_feed, generation_look
-from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor, News
 from placement.storage.feed.generation_look import ALL_KINDS, GenerationSums
 from placement.storage.tables import utcnow
 
@@ -33,8 +33,6 @@ T = TypeVar("T")
 AUDIT_FAILED = "The audit of the snapshot failed"
 #: slots of deleted providers, as a share of all and at least, from which on all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
-#: how often an audit begins, if searches interfere
-_TRIES = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,30 +41,27 @@ class _HeldSnapshot:
 
     :param load: which of the process's loads it comes from
     :param look: what a look at the generations showed in the same transaction; None: there was none
-    :param loaded: proves that it was as the tables were when it was loaded; None: of no use
     """
 
     snapshot: Snapshot
     cursor: Cursor
     load: int
     look: GenerationSums | None
-    loaded: Proof | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Audit:
     """What came of an audit.
 
-    :param held: what was compared, after it had taken in the news
-    :param others: whether a look shows something that others wrote. It is not among the
-        differences: the next search will see it
-    :param proves: whether the proof is one of all that becomes of what is held
+    :param held: the snapshot that searches had
+    :param different: the tables that differ from it
+    :param others: whether the generations show writes of others. They are not among the
+        differences, as the next search sees them
     """
 
     held: _HeldSnapshot
-    compared: AuditResult
+    different: list[str]
     others: bool
-    proves: bool
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -123,8 +118,6 @@ class LiveSnapshot:
         self._watch = watch
         self._tally = tally
         self._held: _HeldSnapshot | None = None
-        #: the load of the snapshot that the last audit found to be as the tables were, and that
-        self._proven: tuple[int, Proof | None] | None = None
         #: when a search last found it to be as the database is
         self._current_at = self._times.now()
         #: the load whose snapshots must not be used, and why; None: there is none
@@ -228,7 +221,7 @@ class LiveSnapshot:
         news = change_feed.read(connection, held.cursor)
         if news is None:
             return False
-        snapshot = self._with_news(connection, held.snapshot, news, self._others.may_write)
+        snapshot = self._with_news(connection, held.snapshot, news)
         return bool(notice(connection, snapshot, generation_look.read(connection)).theirs)
 
     def _cause_for_distrust(self, held: _HeldSnapshot) -> str | None:
@@ -264,8 +257,7 @@ class LiveSnapshot:
                 if ChangeKind.OTHERS in news.kinds.get(NO_PROVIDER, ChangeKind(0)):
                     self._others_may_write(self._others.heard())
                 try:
-                    others = self._others.may_write
-                    snapshot = self._with_news(connection, known.snapshot, news, others)
+                    snapshot = self._with_news(connection, known.snapshot, news)
                     look = self._look(connection)
                     if look is not None:
                         snapshot = self._with_changes_of_others(connection, snapshot, look)
@@ -291,9 +283,7 @@ class LiveSnapshot:
             self._others_may_write(self._others.heard())
         cursor = change_feed.start(connection)
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
-        audited = self._times.interval > 0
-        loaded = prove(connection, snapshot, seen(connection)) if audited else None
-        held = _HeldSnapshot(snapshot, cursor, number, self._look(connection), loaded)
+        held = _HeldSnapshot(snapshot, cursor, number, self._look(connection))
         self.loads[cause] = self.loads.get(cause, 0) + 1
         self._tally.loaded(cause)
         return held
@@ -301,11 +291,9 @@ class LiveSnapshot:
     def _look(self, connection: Connection) -> GenerationSums | None:
         return generation_look.read(connection) if self._others.may_write else None
 
-    def _with_news(
-        self, connection: Connection, known: Snapshot, news: change_feed.News, others: bool
-    ) -> Snapshot:
+    def _with_news(self, connection: Connection, known: Snapshot, news: News) -> Snapshot:
         kinds = news.kinds
-        if others:
+        if self._others.may_write:
             # read all of a provider: others may have changed something else of it
             kinds = {key: kind | ALL_KINDS if key else kind for key, kind in kinds.items()}
         return apply_changes.advance(connection, known, kinds) if kinds else known
@@ -387,11 +375,10 @@ class LiveSnapshot:
         begun = self._times.now()
         if self._held is None or self._times.is_quiet:
             return
-        audit = self._begun_audit(rest or (lambda: None))
-        held, found = audit.held, audit.compared.different
-        if audit.proves:
-            # after one that proves nothing, an older proof is of no use either
-            self._proven = held.load, audit.compared.proof
+        audit = self._database.read(
+            lambda connection: self._compare(connection, rest or (lambda: None))
+        )
+        found = audit.different
         if self._others.are_considered and (found or audit.others):
             self._others_may_write(self._others.seen())
         if self._others.is_untold:
@@ -401,63 +388,26 @@ class LiveSnapshot:
                 "The tables changed behind the change feed (%s); all is loaded again",
                 ", ".join(found),
             )
-            self._distrust(held, "audit")
+            self._distrust(audit.held, "audit")
         # what lists say of providers, names among it, isn't compared
-        held.snapshot.listings.forget()
+        audit.held.snapshot.listings.forget()
         self._times.renewed(begun, is_beside=rest is not None)
         self._tally.audited(DIFFERENT if found else SAME)
 
-    def _begun_audit(self, rest: Callable[[], None]) -> _Audit:
-        for _ in range(_TRIES):
-            # a refresh that takes so long isn't waited for again and again
-            if not self._refreshing.wait_until_done():
-                break
-            audit = self._database.read(lambda connection: self._compare(connection, rest, False))
-            if audit is not None:
-                return audit
-        audit = self._database.read(lambda connection: self._compare(connection, rest, True))
-        assert audit is not None
-        return audit
-
-    def _compare(
-        self, connection: Connection, rest: Callable[[], None], is_last: bool
-    ) -> _Audit | None:
-        """Compare what is held, after the news are taken in.
-
-        None: a refresh began before this transaction saw the tables, and may replace what is held
-        by what it read before. Then nothing would be proven.
-
-        :param is_last: whether to compare in any case
-        """
-        begun, held = self._refreshing.begun_at_rest(), self._held
+    def _compare(self, connection: Connection, rest: Callable[[], None]) -> _Audit:
+        """Compare what searches have, after the news are taken in."""
+        held = self._held
         assert held is not None
-        moment = seen(connection)
-        is_held = begun is not None and self._refreshing.begun_at_rest() == begun
-        if moment is not None and not is_held and not is_last:
-            return None
         news = change_feed.read(connection, held.cursor)
         if news is None:
             # the next search finds that out as well, and loads everything
-            return _Audit(held, AuditResult([], None), False, False)
-        # another thread may hear of them meanwhile
-        others = self._others.may_write
-        snapshot = self._with_news(connection, held.snapshot, news, others)
-        # the proof is of what searches go on with, which is `held` and the news. What was read here
-        # may be more than that: while others write, more is read of each provider in the news; or
-        # everything was loaded anew
-        proves = is_held and not (others and news.kinds) and snapshot.came_from(held.snapshot)
-        theirs: Mapping[int, ChangeKind] = {}
+            return _Audit(held, [], False)
+        snapshot, others = self._with_news(connection, held.snapshot, news), False
         if self._others.are_considered:
             theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
             if theirs:
-                snapshot = apply_changes.advance(connection, snapshot, theirs)
-        compared = compare(connection, snapshot, moment, self._proof(held), rest)
-        return _Audit(held, compared, bool(theirs), proves and not theirs)
-
-    def _proof(self, held: _HeldSnapshot) -> Proof | None:
-        """Return the last proof of a snapshot of the same load."""
-        proven = self._proven
-        return proven[1] if proven is not None and proven[0] == held.load else held.loaded
+                snapshot, others = apply_changes.advance(connection, snapshot, theirs), True
+        return _Audit(held, differences(connection, snapshot, rest), others)
 
     def _tell_workers(self) -> None:
         """Tell the other workers that others write. They find out later if that fails."""

@@ -64,11 +64,6 @@ class SharedWork(Generic[T]):
             self._begun += 1
         return self._do(work)
 
-    def begun_at_rest(self) -> int | None:
-        """Return how often work was begun; None while it is under way."""
-        with self._changed:
-            return None if self._running else self._begun
-
     def wait_until_done(self) -> bool:
         """Wait for work that is under way, up to the patience of other threads; say if it ended."""
         with self._changed:

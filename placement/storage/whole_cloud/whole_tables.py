@@ -14,7 +14,6 @@ import sqlalchemy as sa
 
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.connection import Connection
-from placement.storage.driver.list_parameters import among
 from placement.storage.uuid_rows import LENGTH, Uuids, uuid_rows
 from placement.storage.whole_cloud import snapshot_reads as reads
 
@@ -45,15 +44,6 @@ def providers(connection: Connection, most: int = MANY) -> Iterator[list[Any]]:
         after = int(found[0].max())
 
 
-def some_providers(connection: Connection, ids: Ids) -> Iterator[list[Any]]:
-    """Yield what `providers` yields, of some. The connection must be able to read arrays."""
-    for part in _parts_of(ids):
-        odd = {key: uuid for key, uuid in connection.execute(_SOME_ODD, {"ids": part}).all()}
-        found = connection.arrays(_some_packed(reads.PROVIDERS[0]), {"ids": part})
-        if found[0] is not None:
-            yield from _with_uuids(found, odd)
-
-
 def _with_uuids(columns: Sequence[Any], odd: Mapping[int, str]) -> Iterator[list[Any]]:
     for ids, texts, *numbers in _parts(columns):
         yield [ids, Uuids(texts, _odd_among(ids, odd)), *numbers]
@@ -82,25 +72,6 @@ def of_providers(
         found = connection.arrays(packed, {"first": int(part[0]), "last": int(part[-1])})
         if found[0] is not None:
             yield from _parts(found)
-
-
-def of_some_providers(
-    connection: Connection, question: Sequence[sa.Select], ids: Ids
-) -> Iterator[list[Any]]:
-    """Yield what `of_providers` yields, of these providers alone.
-
-    The connection must be able to read arrays.
-    """
-    packed = _some_packed(question[0])
-    for part in _parts_of(ids):
-        found = connection.arrays(packed, {"ids": part})
-        if found[0] is not None:
-            yield from _parts(found)
-
-
-def _parts_of(ids: Ids) -> Iterator[list[int]]:
-    for begin in range(0, len(ids), FEW):
-        yield ids[begin : begin + FEW].tolist()
 
 
 def _parts(columns: Sequence[Any]) -> Iterator[list[Any]]:
@@ -160,14 +131,6 @@ def _packed(whole: sa.Select) -> Compiled:
     return Compiled(sa.select(*map(_aggregated, some.c)))
 
 
-@functools.cache
-def _some_packed(whole: sa.Select) -> Compiled:
-    """Return what `_packed` returns; its value is `ids`, those of providers."""
-    provider_id: Any = whole.selected_columns[0]
-    some = whole.where(among(provider_id, "ids")).subquery()
-    return Compiled(sa.select(*map(_aggregated, some.c)))
-
-
 def _next_providers() -> Compiled:
     """Return the statement for the next `most` providers after the id `after`."""
     (whole, _) = reads.PROVIDERS
@@ -177,13 +140,11 @@ def _next_providers() -> Compiled:
     return Compiled(sa.select(*map(_aggregated, next_ones.c)))
 
 
-def _odd_uuids() -> tuple[Compiled, Compiled]:
-    """Return the statements for the odd ones of all providers, and of those in `ids`."""
-    provider_id: Any
+def _odd_uuids() -> Compiled:
+    """Return the statement for the providers whose uuids are not of the usual length."""
     provider_id, uuid, *_ = reads.PROVIDERS[0].selected_columns
-    odd = sa.select(provider_id, uuid).where(sa.not_(_is_even(uuid)))
-    return Compiled(odd), Compiled(odd.where(among(provider_id, "ids")))
+    return Compiled(sa.select(provider_id, uuid).where(sa.not_(_is_even(uuid))))
 
 
 _PROVIDERS = _next_providers()
-_ODD, _SOME_ODD = _odd_uuids()
+_ODD = _odd_uuids()

@@ -125,7 +125,7 @@ def test_an_audit_that_ended_early_says_little_about_the_pauses_of_the_next(paus
     assert len(waited) > 400
 
 
-def test_one_that_compares_all_after_many_that_did_not_ends_in_time(clock):
+def test_one_that_is_much_longer_than_those_before_ends_in_time(clock):
     """Its pauses end when the time is up, not its work."""
 
     def wait(seconds):

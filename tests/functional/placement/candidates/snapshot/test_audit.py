@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from placement.candidates.live import audit_schedule
 from placement.candidates.live import live_snapshot as live_module
 from placement.candidates.live.live_snapshot import LiveSnapshot
-from placement.candidates.live.recent_writes import AuditResult
 from placement.errors import DatabaseUnavailable
 from placement.storage import tables
 from placement.storage.feed import change_feed
@@ -68,8 +67,11 @@ CLOUD = [
 
 
 @pytest.fixture
-def rich_cloud(service):
-    return Cloud(service).build(CLOUD)
+def rich_cloud(service, database):
+    cloud = Cloud(service).build(CLOUD)
+    use(database, 1)
+    record(database, 1)
+    return cloud
 
 
 def swap_ratios(connection):
@@ -113,16 +115,50 @@ def rename(table, before, after):
 
 def in_stock(**values):
     def write(connection):
-        first = sa.select(sa.func.min(tables.inventories.c.id)).scalar_subquery()
-        found = connection.execute(sa.select(first)).scalar()
-        change(connection, tables.inventories, tables.inventories.c.id == found, **values)
+        change(connection, tables.inventories, first_inventory(connection), **values)
 
     return write
 
 
-def add_use(connection):
-    row = {"resource_provider_id": 1, "resource_class_id": 0, "consumer_id": "c", "used": 1}
+def add_use(connection, class_id=0):
+    row = {"resource_provider_id": 1, "resource_class_id": class_id, "consumer_id": "c", "used": 1}
     connection.execute(sa.insert(tables.allocations), row)
+
+
+def empty(*emptied):
+    """Delete all rows of some tables."""
+
+    def write(connection):
+        for table in emptied:
+            assert connection.execute(sa.delete(table)).rowcount
+
+    return write
+
+
+def move_use(connection):
+    """Leave the sum of all usage as it is."""
+    empty(tables.allocations)(connection)
+    add_use(connection, class_id=1)
+
+
+def first_inventory(connection):
+    first = sa.select(sa.func.min(tables.inventories.c.id))
+    return tables.inventories.c.id == connection.execute(first).scalar()
+
+
+def delete_inventory(connection):
+    connection.execute(sa.delete(tables.inventories).where(first_inventory(connection)))
+
+
+def leave_inventory_to_nobody(connection):
+    """Leave the number of rows as it is."""
+    first = first_inventory(connection)
+    change(connection, tables.inventories, first, resource_provider_id=4711)
+
+
+def in_a_savepoint(connection):
+    with connection.plain.begin_nested():
+        in_stock(total=7)(connection)
 
 
 def leave_aggregate(connection):
@@ -154,6 +190,20 @@ def add_provider(connection):
     connection.execute(sa.insert(tables.resource_providers), values)
 
 
+def delete_all(connection):
+    providers = tables.resource_providers
+    # some databases delete the parent first otherwise, and refuse that
+    of_trees = {"parent_provider_id": None, "root_provider_id": None}
+    connection.execute(sa.update(providers).values(of_trees))
+    empty(
+        tables.allocations,
+        tables.inventories,
+        tables.resource_provider_traits,
+        tables.resource_provider_aggregates,
+        providers,
+    )(connection)
+
+
 BYPASSING = {
     "two ratios are swapped between providers": swap_ratios,
     "two traits are exchanged": exchange_traits,
@@ -165,7 +215,14 @@ BYPASSING = {
     "units": in_stock(min_unit=4, max_unit=7),
     "a step": in_stock(step_size=2),
     "a class": in_stock(resource_class_id=7),
+    "an inventory goes": delete_inventory,
+    "an inventory is a stray": leave_inventory_to_nobody,
+    "an inventory, in a savepoint": in_a_savepoint,
     "usage": add_use,
+    "usage goes": empty(tables.allocations),
+    "usage is elsewhere": move_use,
+    "usage is another": lambda c: change(c, tables.allocations, sa.true(), used=2),
+    "all traits go": empty(tables.resource_provider_traits),
     "a membership": leave_aggregate,
     "an aggregate's uuid": lambda c: change(
         c, tables.placement_aggregates, sa.true(), uuid=str(uuid.UUID(int=2))
@@ -173,6 +230,7 @@ BYPASSING = {
     "a parent": make_a_root,
     "a provider's uuid": other_uuid,
     "a provider": add_provider,
+    "all goes": delete_all,
 }
 
 
@@ -221,6 +279,19 @@ def test_what_no_search_can_see_is_no_difference(rich_cloud, audited, database, 
     assert audited.loads == {"first use": 1}
 
 
+def test_a_write_that_is_open_during_an_audit_is_noticed_by_the_next(
+    rich_cloud, audited, new_connections, caplog
+):
+    audited.current()
+    with new_connections().transaction() as connection:
+        add_use(connection)
+        audited.audit_in_background()
+        assert WARNING not in caplog.text
+    audited.audit_in_background()
+
+    assert WARNING in caplog.text
+
+
 def test_the_audit_finds_nothing_when_all_went_through_the_feed(service, cloud, audited, clock):
     audited.current()
     for write in (rename_a_class, reparent, new_names):
@@ -238,11 +309,11 @@ def test_what_is_deleted_while_an_audit_reads_is_no_difference(
     """The search that takes the deletion in changes nothing of the snapshot that is compared."""
     cloud.build([HOST | {"name": "gone"}])
     audited.current()
-    compare = live_module.compare
+    differences = live_module.differences
 
     def compare_late(*arguments):
         delete_and_search()
-        return compare(*arguments)
+        return differences(*arguments)
 
     def delete_and_search():
         thread = threading.Thread(target=lambda: (delete(), audited.current()))
@@ -253,7 +324,7 @@ def test_what_is_deleted_while_an_audit_reads_is_no_difference(
         path = f"/resource_providers/{cloud.uuids['gone']}"
         service.write("DELETE", path)
 
-    monkeypatch.setattr(live_module, "compare", compare_late)
+    monkeypatch.setattr(live_module, "differences", compare_late)
     audited.audit_in_background()
     monkeypatch.undo()
 
@@ -297,7 +368,7 @@ def test_an_audit_that_fails_leaves_no_answer_that_is_too_old(
         raise RuntimeError("rows without end")
 
     with monkeypatch.context() as patch:
-        patch.setattr(live_module, "compare", fail)
+        patch.setattr(live_module, "differences", fail)
         assert used(audited) == 3
     assert "rows without end" in caplog.text
     assert audited.loads == {"first use": 1, "audit failed": 1}
@@ -313,7 +384,7 @@ def test_without_the_database_there_is_no_answer_that_is_too_old(
         raise DatabaseUnavailable()
 
     with monkeypatch.context() as patch:
-        patch.setattr(live_module, "compare", fail)
+        patch.setattr(live_module, "differences", fail)
         with pytest.raises(DatabaseUnavailable):
             audited.current()
 
@@ -333,7 +404,7 @@ def test_an_audit_in_the_background_that_fails_is_logged_and_the_next_one_is_don
             raise failure
 
         with monkeypatch.context() as patch:
-            patch.setattr(live_module, "compare", fail)
+            patch.setattr(live_module, "differences", fail)
             assert audited.audit_in_background()
         assert str(failure) in caplog.text
     assert used(audited) == 0
@@ -377,9 +448,9 @@ def test_one_audit_runs_at_a_time(cloud, audited, clock, monkeypatch):
         most.append(len(running))
         time.sleep(0.05)
         running.pop()
-        return AuditResult([], None)
+        return []
 
-    monkeypatch.setattr(live_module, "compare", compare)
+    monkeypatch.setattr(live_module, "differences", compare)
 
     def search():
         begun.wait()

@@ -1,4 +1,4 @@
-"""An audit compares a copy of its own: what it proves must hold for what searches have."""
+"""An audit compares a copy of its own: the next one notices what searches lack and the copy had."""
 
 import pytest
 import sqlalchemy as sa
@@ -72,7 +72,7 @@ def left(live, database):
     return database.read(lambda connection: differences(connection, held))
 
 
-def test_a_copy_that_was_loaded_anew_proves_nothing(live, database, service, cloud):
+def test_a_copy_that_was_loaded_anew_hides_nothing(live, database, service, cloud):
     """The sequence was set back, as after an incomplete restore, so an id is given again."""
     cloud.build([{"name": "x"}])
     key = key_of(database, "x")
@@ -89,7 +89,7 @@ def test_a_copy_that_was_loaded_anew_proves_nothing(live, database, service, clo
     assert left(live, database) == []
 
 
-def test_nor_does_it_where_a_uuid_was_another_one_for_a_while(live, database, cloud):
+def test_a_uuid_that_was_another_one_for_a_while_hides_nothing(live, database, cloud):
     key, uuid = key_of(database, "other"), cloud.uuids["other"]
     write(database, f"UPDATE resource_providers SET uuid = 'zz' WHERE id = {key}", told=[key])
     write(database, BEHIND)
@@ -114,7 +114,6 @@ def test_a_parent_that_is_there_again_is_noticed(live, database):
 
 
 def test_an_amount_below_nothing_that_is_gone_makes_up_for_no_deletion(live, database, caplog):
-    """No proof from before it is used after it."""
     taken = "INSERT INTO allocations (resource_class_id, consumer_id, resource_provider_id, used)"
     write(database, f"{taken} VALUES (0, 'd', 1, 6), (0, 'e', 2, 5)", told=[1, 2])
     live.current()
@@ -129,7 +128,7 @@ def test_an_amount_below_nothing_that_is_gone_makes_up_for_no_deletion(live, dat
     assert left(live, database) == []
 
 
-def test_an_audit_that_hears_of_others_in_between_proves_no_more_than_searches_read(
+def test_an_audit_that_hears_of_others_in_between_hides_nothing(
     cloud, database, clock, monkeypatch
 ):
     others = OtherWriters(AUTO, clock)
