@@ -26,8 +26,8 @@ from placement.features import Api, Feature
 from placement.http.call import Services
 from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication, template_of
+from placement.http.error_body import FaultWrapper
 from placement.http.extensions import OPEN_PATHS
-from placement.http.fault import FaultWrapper
 from placement.http.identity.authentication import authenticated
 from placement.http.identity.context import Identification
 from placement.http.metering import Metered, RequestMeter, ServerTiming

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from placement.errors import BadQuery, DuplicateKey
-from placement.http.json_body import why_no_nul
+from placement.http.json_text import why_no_nul
 from placement.microversions import Version, pick
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def checked_query(text: str, schemas: "Mapping[Version, Schema]", version: Versi
     if reason is not None:
         raise BadQuery(why=reason)
     for name, value in query.pairs:
-        # databases disagree on it (json_body.py)
+        # databases disagree on it (json_text.py)
         if "\0" in value:
             raise BadQuery(why=why_no_nul(name))
     return query

@@ -28,12 +28,11 @@ from placement.errors import (
     ValueNotStorable,
 )
 from placement.metrics.tally import UNCOUNTED, Tally
-from placement.storage.database.begin_modes import Mode, modes
 from placement.storage.database.compiled import Compiled, Rows
 from placement.storage.database.connection import Connection as Connection
-from placement.storage.database.database_settings import DatabaseSettings as DatabaseSettings
-from placement.storage.database.engine_setup import make_engine
-from placement.storage.database.fork_guard import dispose
+from placement.storage.database.connection import Mode, modes
+from placement.storage.database.engine_setup import DatabaseSettings as DatabaseSettings
+from placement.storage.database.engine_setup import dispose, make_engine
 from placement.storage.database.preparation import Preparation
 from placement.storage.database.statement_count import count_statements, time_statements
 from placement.storage.driver.dialects import (
@@ -52,8 +51,7 @@ from placement.storage.driver.dialects import (
 from placement.storage.driver.drivers import StatementDriver, driver_of
 from placement.storage.driver.mysql_sessions import LONGEST_STATEMENT
 from placement.storage.driver.outages import refusal_of
-from placement.storage.driver.sqlite_queue import Turn, turns
-from placement.storage.driver.sqlite_sessions import FILE
+from placement.storage.driver.sqlite_sessions import FILE, Turn, turns
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -4,20 +4,52 @@ A server may accept a connection and never answer, or stop in the middle of an a
 hangs, its machine was paused, the network drops packets. So each statement of a request has a time
 limit: it ends when the server was silent for `read_timeout` seconds, or when a row stayed locked
 for LONGEST_LOCK.
+
+Servers may fork after the application was made, so a process never uses the connections of its
+parent.
 """
 
+import dataclasses
 import logging
+import os
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import DisconnectionError
 
-from placement.storage.database.database_settings import DatabaseSettings
-from placement.storage.database.fork_guard import keep_to_process
 from placement.storage.database.tracing import logging_name, name_callers
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
 from placement.storage.driver.error_log import shorten
 from placement.storage.driver.mysql_sessions import set_up_mysql
 from placement.storage.driver.postgresql_sessions import limit_silence, set_up_postgresql
 from placement.storage.driver.sqlite_sessions import read_only_url, set_up_sqlite
+
+
+@dataclasses.dataclass(frozen=True)
+class DatabaseSettings:
+    """The options of group [placement_database], without oslo.config around them.
+
+    Each field has the name and the meaning of its option.
+    """
+
+    connection: str
+    connection_parameters: str = ""
+    sqlite_synchronous: bool = True
+    mysql_sql_mode: str = "TRADITIONAL"
+    connection_recycle_time: int = 3600
+    max_pool_size: int | None = None
+    max_overflow: int | None = None
+    pool_timeout: int | None = None
+    max_retries: int = 10
+    retry_interval: int = 10
+    connection_debug: int = 0
+    connection_trace: bool = False
+
+    @classmethod
+    def of(cls, group: Any) -> "DatabaseSettings":
+        """Read the settings from the option group [placement_database]."""
+        return cls(**{field.name: getattr(group, field.name) for field in dataclasses.fields(cls)})
 
 
 def make_engine(
@@ -30,7 +62,7 @@ def make_engine(
     :param patient: for changes of the schema, which may take long and run one after the other:
         without time limits and without a pool
     :param read_only: whether the database refuses to write. With PostgreSQL that is a matter of
-        each transaction (`begin_modes`)
+        each transaction (`connection.modes`)
     """
     url = read_url(settings.connection, settings.connection_parameters)
     url, options, silence = prepare(url, settings, patient)
@@ -39,7 +71,7 @@ def make_engine(
     if settings.connection_debug:
         options["logging_name"] = logging_name(settings.connection_debug)
     engine = sa.create_engine(url, **options)
-    keep_to_process(engine)
+    _keep_to_process(engine)
     shorten(logging.getLogger("sqlalchemy.pool.impl.QueuePool"))
     if settings.connection_trace:
         name_callers(engine)
@@ -52,3 +84,26 @@ def make_engine(
         if silence is not None:
             limit_silence(engine, silence)
     return engine
+
+
+def _keep_to_process(engine: sa.Engine) -> None:
+    """Let the engine hand out only connections that the calling process has opened."""
+
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, record: Any) -> None:
+        record.info["process"] = os.getpid()
+
+    @event.listens_for(engine, "checkout")
+    def checkout(connection: Any, record: Any, proxy: Any) -> None:
+        if record.info["process"] != os.getpid():
+            # forgotten, not closed: the parent process still uses it
+            record.dbapi_connection = proxy.dbapi_connection = None
+            raise DisconnectionError("The connection belongs to the process this one came from")
+
+
+def dispose(engine: sa.Engine, process: int) -> None:
+    """Empty the pool. Its connections are closed only in the process that opened them.
+
+    :param process: the id of that process
+    """
+    engine.dispose(close=os.getpid() == process)

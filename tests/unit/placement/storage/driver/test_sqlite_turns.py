@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from placement.errors import LostRace
-from placement.storage.driver.sqlite_queue import Turn, turns
+from placement.storage.driver.sqlite_sessions import Turn, turns
 from tests.extras import needed_library
 
 

@@ -5,8 +5,8 @@ import os
 import pytest
 import sqlalchemy as sa
 
-from placement.storage.database import fork_guard
 from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.database.engine_setup import dispose
 
 
 @pytest.fixture
@@ -42,6 +42,6 @@ def test_only_the_process_that_opened_connections_closes_them(is_own):
     sa.event.listen(engine, "close", lambda *_: closed.append(1))
     engine.connect().close()
 
-    fork_guard.dispose(engine, os.getpid() if is_own else os.getppid())
+    dispose(engine, os.getpid() if is_own else os.getppid())
 
     assert closed == ([1] if is_own else [])
