@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import importlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from placement.search_parts import SearchParts
 
 LOG = logging.getLogger(__name__)
-_SEARCHING = "placement.search_parts"
 
 #: what Berth adds to OpenStack Placement, one folder a feature, in the order of discovery
 EXTENSIONS = tuple(
@@ -228,10 +226,14 @@ def _started(
     others = OtherWriters(conf.berth.beside_reference)
     others_in_feed = OthersInFeed(others)
     asked = DatabaseLists(database)
-    searching = LazySearch(
-        lambda: _parts(conf, database, others, others_in_feed, asked, tally, counting, preloaded),
-        asked,
-    )
+
+    def make_parts() -> "SearchParts":
+        # imported here because a service that idles needs none of them
+        from placement.search_parts import made
+
+        return made(conf, database, others, others_in_feed, asked, tally, counting, preloaded)
+
+    searching = LazySearch(make_parts, asked)
     watch = FeedWatch(database)
     pages = {} if counting is None else {path: searching.page(path) for path in MONITORING.routes()}
     if counting is not None and counting.listener is not None:
@@ -270,14 +272,10 @@ def _started(
     return Running(wrapping, database, searching, watch, pages, counting)
 
 
-def _parts(*given: Any) -> "SearchParts":
-    parts: SearchParts = importlib.import_module(_SEARCHING).made(*given)
-    return parts
-
-
 def import_all() -> None:
     """Import what is otherwise imported when a request first needs it."""
-    importlib.import_module(_SEARCHING)
+    import placement.search_parts  # noqa: F401
+
     for endpoints in api(with_metrics=True).routes.values():
         for endpoint in endpoints:
             endpoint.handler  # noqa: B018

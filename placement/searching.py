@@ -4,25 +4,21 @@ An idle worker has neither numpy nor the code of searches, claims, lists and met
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from placement.http.environ import Environ, WSGIApplication
+from placement.http.environ import Environ, StartResponse, WSGIApplication
 
 if TYPE_CHECKING:
     from placement.candidates.cloud.snapshot import Snapshot
+    from placement.domain.provider_filter import ProviderFilter
+    from placement.extensions.claims.operation import Claimed, ClaimRequest
+    from placement.extensions.suspects.operation import SuspectPage
+    from placement.extensions.suspects.rules import SuspectMark
+    from placement.operations.database_lists import DatabaseLists, ListedProviders, Write
     from placement.search_parts import SearchParts
+    from placement.storage.database.engine import Connection
 
 T = TypeVar("T")
-
-
-class ListSource(Protocol):
-    """What asks the database for lists: `placement.operations.database_lists`."""
-
-    def find(self, wanted: Any, write: Callable[[Any], bytes]) -> Any:
-        """Return the providers that pass a filter, as JSON."""
-
-    def is_worth_loading(self, wanted: Any) -> bool:
-        """Say whether there were so many lists that loading the snapshot pays."""
 
 
 class LazySearch:
@@ -33,7 +29,7 @@ class LazySearch:
     :param asked: answers the first lists
     """
 
-    def __init__(self, make: Callable[[], "SearchParts"], asked: ListSource) -> None:
+    def __init__(self, make: Callable[[], "SearchParts"], asked: "DatabaseLists") -> None:
         self._make = make
         self._asked = asked
         self._made: dict[str, SearchParts] = {}
@@ -49,7 +45,7 @@ class LazySearch:
         """Return the cloud as of now; see `LiveSnapshot`."""
         return self.parts.snapshot.current()
 
-    def at_once(self, question: Callable[[Any], T]) -> "tuple[Snapshot, T]":
+    def at_once(self, question: "Callable[[Connection], T]") -> "tuple[Snapshot, T]":
         """Return the cloud and the answer to a question, of one moment; see `LiveSnapshot`."""
         return self.parts.snapshot.at_once(question)
 
@@ -72,24 +68,26 @@ class LazySearch:
         if self._made:
             self.parts.snapshot.rest()
 
-    def make(self, claim: Any) -> Any:
+    def make(self, claim: "ClaimRequest") -> "dict[str, Claimed]":
         """Make a claim; see `ClaimLines`."""
         return self.parts.claims.make(claim)
 
-    def find(self, wanted: Any, form: Hashable, write: Callable[[Any], bytes]) -> Any:
+    def find(self, wanted: "ProviderFilter", form: Hashable, write: "Write") -> "ListedProviders":
         """Return the providers that pass a filter, as JSON; see `ProviderLists`."""
         if not self._made and not self._asked.is_worth_loading(wanted):
             return self._asked.find(wanted, write)
         return self.parts.lists.find(wanted, form, write)
 
-    def suspected(self, kinds: Collection[str], after: Any, limit: int) -> Any:
+    def suspected(
+        self, kinds: Collection[str], after: "SuspectMark | None", limit: int
+    ) -> "SuspectPage":
         """Return suspects; see `Suspects`."""
         return self.parts.suspects.suspected(kinds, after, limit)
 
     def page(self, path: str) -> WSGIApplication:
         """Return the application that answers with a page of metrics."""
 
-        def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
             return self.parts.pages[path](environ, start_response)
 
         return answer

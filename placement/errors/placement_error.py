@@ -2,8 +2,10 @@
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
+P = ParamSpec("P")
+R = TypeVar("R")
 UNDEFINED = "placement.undefined_code"
 
 
@@ -44,7 +46,7 @@ def kinds_of(kind: type[PlacementError]) -> Iterator[type[PlacementError]]:
 Wording = tuple[type[PlacementError], type[PlacementError], str]
 
 
-def worded(*wordings: Wording) -> Callable:
+def worded(*wordings: Wording) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that replaces errors which a handler raises.
 
     :param wordings: `(raised, answered, text)`: an error of class `raised` becomes an error of
@@ -52,11 +54,11 @@ def worded(*wordings: Wording) -> Callable:
         raised error's own text), the facts of the error and the parameters of the route
     """
 
-    def decorate(handler: Callable) -> Callable:
+    def decorate(handler: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(handler)
-        def answer(call: Any, **place: str) -> Any:
+        def answer(*call: P.args, **place: P.kwargs) -> R:
             try:
-                return handler(call, **place)
+                return handler(*call, **place)
             except PlacementError as error:
                 for raised, answered, text in wordings:
                     if isinstance(error, raised):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import flask
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     # only handlers need them
     from placement.candidates.cloud.snapshot import Snapshot
     from placement.candidates.request import CandidateRequest
+    from placement.domain.provider_filter import ProviderFilter
     from placement.schemas.json_schema import Schema
+    from placement.storage.provider_list import Listed
+    from placement.storage.usages import ProjectUsage
 
 NO_CONTENT = 204
 NOT_MODIFIED = 304
@@ -62,7 +65,7 @@ class Snapshots(Protocol):
 
 
 class ClaimMaker(Protocol):
-    """What makes the claims of this process."""
+    """What makes the claims of this process; the feature `claims` knows the types of both."""
 
     def make(self, claim: Any) -> Any:
         """Make one claim; return what it got."""
@@ -90,21 +93,35 @@ class DescriptionText(Protocol):
 class ProjectUsageSource(Protocol):
     """What knows the usages of projects: `placement.operations.project_usages`."""
 
-    def of_project(self, project: str, user: str | None, by_type: bool) -> Any:
+    def of_project(self, project: str, user: str | None, by_type: bool) -> "ProjectUsage":
         """Return the usage of a project's consumers, or of those of one user."""
+
+
+class ProviderTexts(Protocol):
+    """Providers as JSON: `ListedProviders` of `placement.operations.database_lists`."""
+
+    @property
+    def texts(self) -> Sequence[bytes]:
+        """One or several providers in each, separated by a comma and a space."""
+
+    @property
+    def modified(self) -> datetime.datetime | None:
+        """When one of them last changed; None: not known, or there are none."""
 
 
 class Lists(Protocol):
     """What lists providers: `placement.operations.provider_lists`."""
 
-    def find(self, wanted: Any, form: Hashable, write: Callable[[Any], bytes]) -> Any:
+    def find(
+        self, wanted: "ProviderFilter", form: Hashable, write: "Callable[[Listed], bytes]"
+    ) -> ProviderTexts:
         """Return the providers that pass a filter, as JSON."""
 
 
 class Suspicions(Protocol):
-    """What looks for suspects."""
+    """What looks for suspects; the feature `suspects` knows the types of mark and answer."""
 
-    def suspected(self, kinds: Any, after: Any, limit: int) -> Any:
+    def suspected(self, kinds: Collection[str], after: Any, limit: int) -> Any:
         """Return suspects of some kinds after a mark, at most `limit`."""
 
 
@@ -151,7 +168,7 @@ class Answer(flask.Response):
     which may hold any bytes, and the parser may fail on them.
     """
 
-    def get_wsgi_headers(self, environ: Any) -> Headers:
+    def get_wsgi_headers(self, environ: Environ) -> Headers:
         """Return the headers; add Content-Length if there is content and it is missing."""
         if self.status_code not in _BODILESS and "Content-Length" not in self.headers:
             length = sum(len(piece) for piece in self.iter_encoded())
@@ -196,7 +213,7 @@ class Call:
         """Return whether the request's version is `1.<minor>` or newer."""
         return self.version >= (1, minor)
 
-    def authorize(self, rule: str, target: dict[str, Any] | None = None) -> None:
+    def authorize(self, rule: str, target: Mapping[str, str | None] | None = None) -> None:
         """Raise Forbidden unless policy allows the caller to act on the target."""
         self._policy.authorize(self.context, rule, target)
 
@@ -251,7 +268,7 @@ class Call:
 
     def reply(
         self,
-        body: Any = None,
+        body: object = None,
         status: int | None = None,
         text: str | None = None,
         pieces: list[bytes] | None = None,
@@ -320,6 +337,6 @@ def _tagged(etag: str | None) -> list[tuple[str, str]]:
     return [] if etag is None else [("ETag", entity_tags.quoted(etag))]
 
 
-def newest(moments: Any) -> Modified:
+def newest(moments: Iterable[datetime.datetime | None]) -> Modified:
     """Return the latest of the rows' times, ignoring None; NOW if no time is left."""
     return max((moment for moment in moments if moment is not None), default=NOW)

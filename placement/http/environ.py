@@ -1,11 +1,19 @@
 """Keys of the WSGI environment that Berth's layers share, and URLs built from it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 from urllib.parse import quote
+from wsgiref.types import StartResponse as StartResponse
+from wsgiref.types import WSGIApplication as WSGIApplication
 
 Environ = dict[str, Any]
-WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
+#: the headers of an answer
+Headers = list[tuple[str, str]]
+#: the error that an answer is about, as `sys.exc_info` returns it
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None] | None
+#: what `StartResponse` returns: it sends a part of the body
+WriteBody = Callable[[bytes], object]
 
 #: the RequestContext
 CONTEXT = "placement.context"

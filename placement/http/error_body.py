@@ -6,7 +6,7 @@ database error quotes the statement and its values, so the client gets a fixed t
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import webob
@@ -16,7 +16,7 @@ from webob.exc import br_re, comment_re, no_escape, tag_re
 from placement import microversions
 from placement.errors import MethodNotAllowed, PlacementError
 from placement.http.content_headers import JSON, NDJSON
-from placement.http.environ import CONTEXT, VERSION, Environ, WSGIApplication
+from placement.http.environ import CONTEXT, VERSION, Environ, StartResponse, WSGIApplication
 from placement.http.extensions import asks_extension
 from placement.microversions import SINCE_CODES, UnacceptableVersion
 from placement.storage.driver.error_log import log_unexpected, quotes_database
@@ -104,7 +104,7 @@ class FaultWrapper:
     def __init__(self, application: WSGIApplication) -> None:
         self.application = application
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         try:
             return self.application(environ, start_response)
         except Exception as error:

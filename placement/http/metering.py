@@ -1,8 +1,8 @@
 """Measures requests: counts them, and says in the answer how long each took."""
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Protocol
 
 from placement.http.environ import (
     CONFLICT,
@@ -11,6 +11,10 @@ from placement.http.environ import (
     SEARCH,
     STATEMENTS,
     Environ,
+    ExcInfo,
+    Headers,
+    StartResponse,
+    WriteBody,
     WSGIApplication,
 )
 
@@ -66,14 +70,14 @@ class Metered:
         self.application = application
         self._meter = meter
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         meter = self._meter
         status = NO_ANSWER
 
-        def start(*given: Any) -> Any:
+        def start(answered: str, headers: Headers, exc_info: ExcInfo = None) -> WriteBody:
             nonlocal status
-            status = given[0]
-            return start_response(*given)
+            status = answered
+            return start_response(answered, headers, exc_info)
 
         begun = time.perf_counter()
         meter.began()
@@ -92,10 +96,10 @@ class ServerTiming:
     def __init__(self, application: WSGIApplication) -> None:
         self.application = application
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         begun = time.perf_counter()
 
-        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        def start(status: str, headers: Headers, exc_info: ExcInfo = None) -> WriteBody:
             total = (time.perf_counter() - begun) * 1000
             waited = environ.get(DATABASE_SECONDS, 0.0) * 1000
             count = environ.get(STATEMENTS, 0)

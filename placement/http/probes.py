@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_middleware import opts as middleware_options
 from oslo_middleware.healthcheck import Healthcheck
 
-from placement.http.environ import ROUTE, Environ, WSGIApplication
+from placement.http.environ import ROUTE, Environ, StartResponse, WSGIApplication
 from placement.http.extensions import PREFIX
 
 HEALTHCHECK = "/healthcheck"
@@ -35,7 +35,7 @@ class Probes:
         self.application = application
         self._applications = applications
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         own = self._applications.get(environ.get("PATH_INFO", ""))
         if own is None:
             return self.application(environ, start_response)
@@ -85,7 +85,7 @@ def _check_backends(conf: cfg.ConfigOpts) -> None:
 def health(report: Report) -> WSGIApplication:
     """Return an application that answers with a report of the health: 503 if it is `fail`."""
 
-    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         method = environ["REQUEST_METHOD"]
         if method not in ("GET", "HEAD"):
             start_response("405 Method Not Allowed", [("Allow", "GET, HEAD"), _length(b"")])

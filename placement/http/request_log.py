@@ -10,8 +10,7 @@ because the line takes a seventh of the time of a small request.
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from placement import microversions
 from placement.http.environ import (
@@ -22,6 +21,10 @@ from placement.http.environ import (
     STATEMENTS,
     VERSION,
     Environ,
+    ExcInfo,
+    Headers,
+    StartResponse,
+    WriteBody,
     WSGIApplication,
     path_with_query,
 )
@@ -49,7 +52,7 @@ class RequestLog:
         self.cost_line = cost_line
         self.meter = meter
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         began = time.perf_counter()
         meter = self.meter
         if meter is not None:
@@ -72,7 +75,7 @@ class RequestLog:
                 path_with_query(environ),
             )
 
-        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        def start(status: str, headers: Headers, exc_info: ExcInfo = None) -> WriteBody:
             nonlocal meter
             if meter is not None:
                 count(meter, environ, status, began)
@@ -139,7 +142,7 @@ class StatementCounting:
         self.application = application
         self.database = database
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         database = self.database
         before, waited = database.statements, database.seconds
         tried = database.repetitions
@@ -149,9 +152,9 @@ class StatementCounting:
             environ[DATABASE_SECONDS] = database.seconds - waited
             environ[RETRIES] = database.repetitions - tried
 
-        def start(*answer: Any) -> Any:
+        def start(status: str, headers: Headers, exc_info: ExcInfo = None) -> WriteBody:
             count()
-            return start_response(*answer)
+            return start_response(status, headers, exc_info)
 
         database.answers(True)
         try:

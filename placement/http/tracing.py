@@ -3,7 +3,7 @@
 import importlib.util
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from oslo_config import cfg
@@ -16,6 +16,10 @@ from placement.http.environ import (
     ROUTE,
     STATEMENTS,
     Environ,
+    ExcInfo,
+    Headers,
+    StartResponse,
+    WriteBody,
     WSGIApplication,
 )
 from placement.metrics.families import METHODS
@@ -89,7 +93,7 @@ class Traced:
         self.application = application
         self._tracer, self._trace, self._propagate = tracer, trace, propagate
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         given = environ["REQUEST_METHOD"]
         method = given if given in METHODS else _OTHER
         name = _UNNAMED if method == _OTHER else method
@@ -100,12 +104,12 @@ class Traced:
             {"http.request.method": method, "url.path": _path(environ)},
         )
 
-        def start(status: str, *more: Any) -> Any:
+        def start(status: str, headers: Headers, exc_info: ExcInfo = None) -> WriteBody:
             code = int(status[:3])
             span.set_attribute("http.response.status_code", code)
             if code >= 500:
                 span.set_status(self._trace.StatusCode.ERROR)
-            return start_response(status, *more)
+            return start_response(status, headers, exc_info)
 
         def end() -> None:
             _describe(span, name, environ)

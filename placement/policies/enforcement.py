@@ -6,7 +6,7 @@ import operator
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -69,7 +69,7 @@ class Policy:
         self._load()
 
     def authorize(
-        self, context: RequestContext, rule: str, target: dict[str, Any] | None = None
+        self, context: RequestContext, rule: str, target: Mapping[str, str | None] | None = None
     ) -> None:
         """Raise Forbidden unless the rule lets the caller act on the target.
 
@@ -93,7 +93,9 @@ class Policy:
         if refusal is not None:
             raise Forbidden(refusal)
 
-    def _ask(self, context: RequestContext, rule: str, target: dict[str, Any]) -> str | None:
+    def _ask(
+        self, context: RequestContext, rule: str, target: Mapping[str, str | None]
+    ) -> str | None:
         """Return the error message if the rule rejects the caller, else None."""
         try:
             self._enforcer.authorize(rule, target, context, do_raise=True)

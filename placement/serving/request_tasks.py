@@ -14,7 +14,7 @@ from placement.errors import (
     UnreadableRequest,
 )
 from placement.http import error_body
-from placement.http.environ import STOPPING, THREADS, Environ, WSGIApplication
+from placement.http.environ import STOPPING, THREADS, Environ, StartResponse, WSGIApplication
 from placement.http.request_log import RequestLog
 
 #: errors for requests that can't be read, by waitress's status; UnreadableRequest for others
@@ -88,12 +88,12 @@ class Refusing:
         self.application = application
         self.refused = measured(RequestLog(_refuse, cost_line=False))
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         chosen = self.refused if REFUSAL in environ else self.application
         return chosen(environ, start_response)
 
 
-def _refuse(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+def _refuse(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
     return error_body.answer(environ, environ[REFUSAL])(environ, start_response)
 
 

@@ -78,6 +78,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "candidates",
             "config.keystone_authtoken",
             "config.logs",
+            "domain",
             "errors",
             "metrics",
             "microversions",
@@ -88,6 +89,9 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "storage.driver.error_log",
             # whether another worker or host wrote meanwhile
             "storage.feed.feed_watch",
+            # what lists and usages are
+            "storage.provider_list",
+            "storage.usages",
         },
         "handlers": {
             "candidates",
@@ -121,7 +125,10 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "operations",
             "storage",
         },
-        "searching": {"candidates", "http.environ", "search_parts"},
+        "searching": {
+            *("candidates", "domain", "extensions", "http.environ", "operations", "search_parts"),
+            "storage",
+        },
         "app": {
             "candidates",
             "config",
@@ -508,7 +515,7 @@ BETWEEN_FEATURES = {
     "monitoring": {"suspects"},
 }
 #: what connects the parts, and so knows the features
-ABOVE_FEATURES = {"app", "cli", "deploy", "extensions", "search_parts", "wsgi"}
+ABOVE_FEATURES = {"app", "cli", "deploy", "extensions", "search_parts", "searching", "wsgi"}
 
 
 def feature_of(name: str) -> str | None:

@@ -43,7 +43,7 @@ def page(collecting: Sequence[Collecting]) -> WSGIApplication:
 
     With parameters `name[]` it answers with the samples of these names only.
     """
-    application: WSGIApplication = make_wsgi_app(_All(collecting))
+    application: Callable[..., Iterable[bytes]] = make_wsgi_app(_All(collecting))
 
     def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         other = plain_text.unless_read(environ, start_response, plain_text.FORM)

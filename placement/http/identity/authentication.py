@@ -1,11 +1,10 @@
 """Authentication: keystone tokens, or `noauth2`, which checks nothing (rest-api.md 2.1)."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
 from oslo_config import cfg
 
-from placement.http.environ import Environ, WSGIApplication
+from placement.http.environ import Environ, StartResponse, WSGIApplication
 from placement.http.error_body import unauthorized
 
 
@@ -28,7 +27,7 @@ class NoAuth2:
         self._open_paths = frozenset(open_paths) - {""}
         self.admin_roles = ",".join(admin_roles)
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("PATH_INFO") in self._open_paths:
             return self.application(environ, start_response)
         token = environ.get("HTTP_X_AUTH_TOKEN")

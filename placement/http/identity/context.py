@@ -1,12 +1,12 @@
 """The request context: the caller's identity, for policy and for the log."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from oslo_context import context as oslo_context
 
 from placement.config.logs import escaped
-from placement.http.environ import CONTEXT, Environ, WSGIApplication
+from placement.http.environ import CONTEXT, Environ, StartResponse, WSGIApplication
 from placement.http.error_body import unauthorized
 
 
@@ -58,7 +58,7 @@ class Identification:
         self.application = application
         self._open_paths = frozenset(open_paths)
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         # their requests have no checked identity
         if environ.get("PATH_INFO", "") not in self._open_paths:
             context = environ[CONTEXT] = environ[CONTEXT].identified(environ)

@@ -2,7 +2,7 @@
 
 import importlib.util
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from keystoneauth1 import exceptions as keystone_errors
@@ -10,7 +10,7 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 
 from placement.config.keystone_authtoken import BOUNDS, GROUP
-from placement.http.environ import Environ, WSGIApplication
+from placement.http.environ import Environ, StartResponse, WSGIApplication
 from placement.http.identity.identity_failures import IdentityFailures
 from placement.http.identity.token_validations import TokenValidations, TooManyValidations
 
@@ -36,7 +36,7 @@ class Keystone:
         self._open_paths = frozenset(open_paths)
         self.checked = _checked(application, conf)
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("PATH_INFO", "") in self._open_paths:
             return self.application(environ, start_response)
         return self.checked(environ, start_response)
