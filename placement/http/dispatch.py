@@ -20,6 +20,7 @@ from placement.errors import (
 )
 from placement.http import content_headers, error_body
 from placement.http.call import Call, Services
+from placement.http.endpoint import Endpoint, Handler
 from placement.http.environ import (
     CONFLICT,
     CONTEXT,
@@ -53,7 +54,7 @@ def _map_of(paths: tuple[str, ...]) -> Map:
 class Placement(flask.Flask):
     """The Flask application: calls the endpoint in the route table and renders errors."""
 
-    def __init__(self, routes: Mapping[str, tuple[Any, ...]], services: Services) -> None:
+    def __init__(self, routes: Mapping[str, tuple[Endpoint, ...]], services: Services) -> None:
         super().__init__("placement", static_folder=None)
         self.services = services
         # the fault wrapper around this application handles unexpected errors
@@ -84,7 +85,7 @@ class Placement(flask.Flask):
         path = _routed_path(request.environ.get("PATH_INFO", ""))
         return self.url_map.bind("placement", path_info=path, default_method="GET")
 
-    def _view(self, path: str, endpoints: tuple[Any, ...]) -> Any:
+    def _view(self, path: str, endpoints: tuple[Endpoint, ...]) -> Handler:
         allow = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints))
 
         template = template_of(path)
@@ -136,15 +137,15 @@ def _routed_path(path: str) -> str:
     return path or "/"
 
 
-def _choose(endpoints: list[Any], version: Version) -> Any:
+def _choose(endpoints: list[Endpoint], version: Version) -> Endpoint:
     """Return the newest endpoint that exists in `version`; the oldest if none exists yet."""
     known = [endpoint for endpoint in endpoints if endpoint.since <= version]
     return known[-1] if known else endpoints[0]
 
 
-def _check(endpoint: Any, environ: Environ, version: Version) -> str:
+def _check(endpoint: Endpoint, environ: Environ, version: Version) -> str:
     """Return the form to answer in. Raises an error for a wrong version or wrong headers."""
-    form: str = endpoint.forms[0]
+    form = endpoint.forms[0]
     if not endpoint.content_first:
         _check_version(endpoint, version)
     if endpoint.reads:
@@ -155,7 +156,7 @@ def _check(endpoint: Any, environ: Environ, version: Version) -> str:
     return form
 
 
-def _check_version(endpoint: Any, version: Version) -> None:
+def _check_version(endpoint: Endpoint, version: Version) -> None:
     if version < endpoint.since:
         raise MethodNotAllowed("") if endpoint.before == 405 else NotFound("")
 

@@ -106,7 +106,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "storage",
         },
         # handlers by name: they are imported when requests first need them
-        "routes": {"handlers", "http.content_headers", "microversions"},
+        "routes": {"handlers", "http.endpoint", "microversions"},
         # features by name: they are added to OpenStack Placement's own
         "features": {"policies", "routes", "schemas"},
         # what OpenStack Placement doesn't have; see also BETWEEN_FEATURES
