@@ -1,7 +1,5 @@
 """/berth/v1/capacity/evacuate: whether hosts can be emptied (extensions.md 6)."""
 
-from typing import Any
-
 import flask
 
 from placement.domain import uuids
@@ -10,6 +8,7 @@ from placement.extensions.evacuation import schema as schemas
 from placement.extensions.evacuation.operation import Evacuation, evacuated
 from placement.handlers.allocation_candidates import budget_of
 from placement.http.call import Call
+from placement.schemas.json_schema import Json
 
 
 def evacuate(call: Call) -> flask.Response:
@@ -29,7 +28,7 @@ def evacuate(call: Call) -> flask.Response:
     return call.reply(_shown(found))
 
 
-def _shown(found: Evacuation) -> dict[str, Any]:
+def _shown(found: Evacuation) -> Json:
     fit, unfit = len(found.moves), len(found.unfit)
     return {
         "fits": found.fits,

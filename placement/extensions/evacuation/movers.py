@@ -1,7 +1,7 @@
-"""What the consumers of hosts that are to be emptied ask of the rest of the cloud.
+"""What the consumers of trees that are to be emptied ask of the rest of the cloud.
 
 A consumer asks for all that it holds once more, from one tree and the sharing providers that serve
-it. What it holds of providers that stay is its own: it may keep that, or leave it.
+it. What it holds of providers that stay is its own: it may keep that, or give it up.
 """
 
 import collections
@@ -16,29 +16,33 @@ from placement.storage.holdings import HeldRow
 
 #: (name of the resource class, amount), by name
 Amounts = tuple[tuple[str, int], ...]
-#: amounts by (slot, id of the resource class)
-Taken = Mapping[tuple[int, int], int]
+#: slot of a provider, id of a resource class
+SlotClass = tuple[int, int]
+#: what is taken, or held, of each inventory
+Taken = Mapping[SlotClass, int]
+#: the same as a value that can be compared and hashed
+TakenItems = tuple[tuple[SlotClass, int], ...]
 
 
 @dataclasses.dataclass(frozen=True, order=True)
 class TreeDemand:
     """What must come from one tree.
 
-    :param main: what may come from any provider of the tree, and from sharing providers: what is
-        held of a root or of sharing providers
-    :param groups: what must come from one provider each: what is held of one below the root
+    :param main: what the consumer holds of a root and of sharing providers. It may come from any
+        provider of the tree, and from sharing providers
+    :param groups: what it holds of each provider below the root. Each must come from one provider
     """
 
     main: Amounts
     groups: tuple[Amounts, ...] = ()
 
     def request(self, avoid: frozenset[str]) -> CandidateRequest:
-        """Return the request for it. Traits aren't asked for: nobody keeps them."""
+        """Return the request for it. Without traits: nothing stores which ones were asked for."""
         asked = [Group("", dict(self.main))] if self.main else []
         asked += [Group(f"_{number}", dict(one)) for number, one in enumerate(self.groups, 1)]
         return CandidateRequest(tuple(asked), avoid=avoid)
 
-    def demand(self) -> collections.Counter[str]:
+    def amounts(self) -> collections.Counter[str]:
         """Return the sum of each class."""
         found: collections.Counter[str] = collections.Counter()
         for amounts in (self.main, *self.groups):
@@ -49,33 +53,33 @@ class TreeDemand:
 
 @dataclasses.dataclass(frozen=True)
 class Demand:
-    """What consumers ask for that are alike: each of them can take the place of another.
+    """What a consumer asks for. Consumers that ask for the same are alike: any may go anywhere.
 
-    :param parts: one for each tree to leave; of those with several, the largest first
-    :param own: what such a consumer holds of providers that stay, as `Taken`
-    :param kept: what it keeps as it is, because other trees than those of `parts` have it
-    :param cores: `parts` without what is held of sharing providers
+    :param parts: one for each tree that it leaves; if there are several, the largest first
+    :param own: what it holds of providers that stay
+    :param kept: what it keeps as it is, because it is of other trees than those of `parts`
+    :param cores: `parts` without what it holds of sharing providers, if there are several
     """
 
     parts: tuple[TreeDemand, ...]
-    own: tuple[tuple[tuple[int, int], int], ...] = ()
-    kept: tuple[tuple[tuple[int, int], int], ...] = ()
+    own: TakenItems = ()
+    kept: TakenItems = ()
     cores: tuple[TreeDemand, ...] = ()
 
-    def demand(self) -> collections.Counter[str]:
+    def amounts(self) -> collections.Counter[str]:
         """Return the sum of each class, without what is kept."""
-        return sum((part.demand() for part in self.parts), collections.Counter())
+        return sum((part.amounts() for part in self.parts), collections.Counter())
 
 
-def wishes(
+def demands_of(
     snapshot: Snapshot, held: Iterable[HeldRow], leaving: frozenset[int]
 ) -> dict[Demand, list[str]]:
-    """Return the consumers by what they ask for.
+    """Return the uuids of consumers by what they ask for.
 
-    Holdings of providers that the cloud doesn't have are left out.
+    Allocations of providers that the cloud doesn't have are left out.
 
     :param held: all that the consumers hold, each one's rows together
-    :param leaving: the roots of the trees that are to be emptied
+    :param leaving: the slots of the roots of the trees that are to be emptied
     """
     rows: dict[str, list[tuple[int, str, int]]] = {}
     for row in held:
@@ -84,42 +88,45 @@ def wishes(
             rows.setdefault(row.consumer, []).append((slot, row.resource_class, row.used))
     sharing = frozenset(snapshot.sharing.tolist())
     found: dict[Demand, list[str]] = {}
-    for consumer, its in sorted(rows.items()):
-        found.setdefault(_wish(snapshot, its, leaving, sharing), []).append(consumer)
+    for consumer, of_consumer in sorted(rows.items()):
+        demand = _demand_of(snapshot, of_consumer, leaving, sharing)
+        found.setdefault(demand, []).append(consumer)
     return found
 
 
+#: (slot, class name, amount) of what a consumer holds
 Rows = Sequence[tuple[int, str, int]]
 
 
-def _wish(
+def _demand_of(
     snapshot: Snapshot, rows: Rows, leaving: frozenset[int], sharing: frozenset[int]
 ) -> Demand:
-    roots = snapshot.forest.root
-    by_home: dict[int, list[tuple[int, str, int]]] = collections.defaultdict(list)
-    lent = [row for row in rows if row[0] in sharing]
+    root_of = snapshot.forest.root
+    by_tree: dict[int, list[tuple[int, str, int]]] = collections.defaultdict(list)
+    of_sharing = [row for row in rows if row[0] in sharing]
     for row in rows:
         if row[0] not in sharing:
-            by_home[int(roots[row[0]])].append(row)
-    own = _taken(snapshot, [row for row in rows if int(roots[row[0]]) not in leaving])
-    if len(by_home) <= 1:
+            by_tree[int(root_of[row[0]])].append(row)
+    own = _taken(snapshot, [row for row in rows if int(root_of[row[0]]) not in leaving])
+    if len(by_tree) <= 1:
         return Demand((_part(snapshot, rows, sharing),), own)
-    # of several trees: those that stay are left alone, unless what they borrow has to leave
-    homes = [home for home in by_home if home in leaving] or [
-        max(by_home, key=lambda home: (sum(row[2] for row in by_home[home]), -home))
+    # Only what is held of trees that are emptied has to move. If there is none, a sharing provider
+    # is emptied: then the largest tree moves, with what is held of sharing providers.
+    roots = [root for root in by_tree if root in leaving] or [
+        max(by_tree, key=lambda root: (sum(row[2] for row in by_tree[root]), -root))
     ]
-    parts = {home: _part(snapshot, by_home[home], sharing) for home in homes}
-    ordered = sorted(homes, key=lambda home: (-sum(parts[home].demand().values()), parts[home]))
+    parts = {root: _part(snapshot, by_tree[root], sharing) for root in roots}
+    ordered = sorted(roots, key=lambda root: (-sum(parts[root].amounts().values()), parts[root]))
     first, *others = ordered
-    kept = [row for home, its in by_home.items() if home not in homes for row in its]
+    kept = [row for root, of_tree in by_tree.items() if root not in roots for row in of_tree]
     return Demand(
         (
-            _part(snapshot, [*by_home[first], *lent], sharing),
-            *(parts[home] for home in others),
+            _part(snapshot, [*by_tree[first], *of_sharing], sharing),
+            *(parts[root] for root in others),
         ),
         own,
         _taken(snapshot, kept),
-        tuple(parts[home] for home in ordered),
+        tuple(parts[root] for root in ordered),
     )
 
 
@@ -138,22 +145,21 @@ def _part(snapshot: Snapshot, rows: Rows, sharing: frozenset[int]) -> TreeDemand
     )
 
 
-def _taken(snapshot: Snapshot, rows: Rows) -> tuple[tuple[tuple[int, int], int], ...]:
+def _taken(snapshot: Snapshot, rows: Rows) -> TakenItems:
     ids = snapshot.names.class_ids
     return tuple(sorted(((slot, ids[name]), amount) for slot, name, amount in rows))
 
 
 def emptied(snapshot: Snapshot, leaving: Iterable[int]) -> Snapshot:
-    """Return the cloud where some trees have no inventory any more, for searches only.
+    """Return the cloud as if some trees had no inventory, for searches only.
 
-    :param leaving: the roots of the trees
+    :param leaving: the slots of the roots of the trees
     """
     slots = [slot for root in leaving for slot in snapshot.forest.members(root).tolist()]
     gone = np.asarray(slots, np.int32)
     columns = dict(snapshot.columns)
     for class_id, column in snapshot.columns.items():
-        there, _ = column.find(gone)
-        if there.any():
-            nothing = dict.fromkeys(gone[there].tolist())
-            columns[class_id] = column.changed(nothing)
+        has_class, _ = column.find(gone)
+        if has_class.any():
+            columns[class_id] = column.changed(dict.fromkeys(gone[has_class].tolist()))
     return dataclasses.replace(snapshot, columns=columns)

@@ -1,4 +1,4 @@
-"""Whether all consumers of some hosts would fit elsewhere (extensions.md 6)."""
+"""Finds out whether all consumers of some trees would fit elsewhere (extensions.md 6)."""
 
 import dataclasses
 import random
@@ -9,7 +9,7 @@ from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import refusal
 from placement.extensions.capacity.operation import check_roots
-from placement.extensions.evacuation.movers import Demand, TreeDemand, emptied, wishes
+from placement.extensions.evacuation.movers import Demand, TreeDemand, demands_of, emptied
 from placement.extensions.evacuation.plan import NewHome, Planner
 from placement.extensions.evacuation.proof import (
     Exhaustive,
@@ -51,11 +51,11 @@ class ConsumerMove:
 
 @dataclasses.dataclass(frozen=True)
 class Evacuation:
-    """What emptying hosts comes to.
+    """The moves that empty trees.
 
     :param moves: by consumer, in the order in which they can be made one after the other
-    :param unfit: the reason by consumer for those that stay
-    :param exact: whether it is certain that all fit, or that not all do
+    :param unfit: by consumer without a new home, the reason
+    :param exact: whether it is certain that all fit, or that not all of them do
     """
 
     moves: Mapping[str, ConsumerMove]
@@ -64,7 +64,7 @@ class Evacuation:
 
     @property
     def fits(self) -> bool:
-        """Say whether all consumers have a place."""
+        """Say whether all consumers have a new home."""
         return not self.unfit
 
 
@@ -74,9 +74,10 @@ def evacuated(
     without: Iterable[str],
     budgets: Callable[[], Budget],
 ) -> Evacuation:
-    """Find a place elsewhere for each consumer that holds anything in some trees.
+    """Find a new home for each consumer that holds anything of some trees.
 
-    Raise UnknownProviderNamed, BadRequest for a provider that is no root, SearchAbandoned.
+    Raises UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root, and
+    SearchAbandoned if the client left.
 
     :param without: normalised uuids of the roots of these trees
     :param budgets: returns what a search may cost, whose time starts when it is called
@@ -85,30 +86,32 @@ def evacuated(
     snapshot, held = held_in_trees(database, current, sorted(roots), check_roots)
     leaving = frozenset(snapshot.roots(roots))
     evacuation = _Evacuation(
-        emptied(snapshot, leaving), roots, wishes(snapshot, held, leaving), budgets
+        emptied(snapshot, leaving), roots, demands_of(snapshot, held, leaving), budgets
     )
     try:
         evacuation.run()
         unfit, exact = evacuation.reasons(database), evacuation.exact
     except SearchEnded as ended:
         raise refusal(ended, snapshot, budgets()) from ended
-    moves = {consumer: _move(snapshot, place) for consumer, place in evacuation.best.places.items()}
+    moves = {consumer: _move(snapshot, home) for consumer, home in evacuation.best.homes.items()}
     return Evacuation(moves, unfit, exact)
 
 
-def _move(snapshot: Snapshot, place: NewHome) -> ConsumerMove:
+def _move(snapshot: Snapshot, home: NewHome) -> ConsumerMove:
     uuids, names = snapshot.register.uuids, snapshot.names.classes
     allocations: dict[str, dict[str, int]] = {}
-    for (slot, class_id), amount in sorted(place.taken.items()):
+    for (slot, class_id), amount in sorted(home.taken.items()):
         allocations.setdefault(uuids[slot], {})[names[class_id]] = amount
-    return ConsumerMove(uuids[place.roots[0]], allocations)
+    return ConsumerMove(uuids[home.roots[0]], allocations)
 
 
 class _Evacuation:
-    """One search for places.
+    """One search for new homes.
 
     :param cloud: without the trees that are to be emptied
     :param avoid: uuids of their roots
+    :param wanted: the consumers' uuids by their demand
+    :param budgets: returns what a search may cost
     """
 
     def __init__(
@@ -121,14 +124,14 @@ class _Evacuation:
         self._cloud, self._avoid, self._budgets = cloud, avoid, budgets
         seconds = budgets().seconds
         self._end = time.monotonic() + min(_SECONDS, seconds or _SECONDS)
-        self._wanted = {wish: wanted[wish] for wish in _largest_first(cloud, wanted)}
+        self._wanted = {demand: wanted[demand] for demand in _largest_first(cloud, wanted)}
         self.best = self._planned(self._wanted)
         self.exact = True
 
     def run(self) -> None:
-        """Try orders until all fit, or no other order can be better, or none is left.
+        """Try orders until all consumers fit, no other order can be better, or the time is over.
 
-        Raise Abandoned.
+        Raises Abandoned if the client left.
         """
         cloud, wanted, left = self._cloud, self._wanted, self.best.left
         if not left or (greedy_is_best(cloud, wanted) and not self.best.unsearched):
@@ -146,50 +149,56 @@ class _Evacuation:
         for number in range(1, _ORDERS):
             if not self.best.left or self._budget() is None:
                 break
-            # who found no place goes first; later it is left to chance
-            order = [*self.best.left, *(wish for wish in order if wish not in self.best.left)]
+            # consumers that found no home go first; the later orders are random ones
+            order = [*self.best.left, *(demand for demand in order if demand not in self.best.left)]
             if number > _ORDERS // 2:
                 source.shuffle(order)
-            tried = self._planned({wish: self._wanted[wish] for wish in order}, number % 2 == 1)
-            if len(tried.places) > len(self.best.places):
+            tried = self._planned(
+                {demand: self._wanted[demand] for demand in order}, number % 2 == 1
+            )
+            if len(tried.homes) > len(self.best.homes):
                 self.best = tried
 
     def _distributed(self) -> bool:
-        """Try all distributions of few consumers; return whether the answer is certain then."""
+        """Try all distributions if there are few; return whether the answer is certain then."""
         if not is_small(self._cloud, self._wanted):
             return False
         exhaustive = Exhaustive(self._avoid, self._budget)
-        places = exhaustive.places(self._cloud, self._wanted)
-        if places is None:
+        homes = exhaustive.homes(self._cloud, self._wanted)
+        if homes is None:
             return exhaustive.finished
-        self.best.places, self.best.left = places, {}
+        self.best.homes, self.best.left = homes, {}
         return True
 
     def reasons(self, database: Database) -> dict[str, str]:
-        """Return why each consumer has no place. Raise Abandoned."""
+        """Return why each consumer has no new home. Raises Abandoned if the client left."""
         end = time.monotonic() + _EXPLAINING
-        nearest: set[str] = set()
+        named: set[str] = set()
 
         def noting(uuids: Iterable[str]) -> Mapping[str, str]:
-            nearest.update(uuids)
+            named.update(uuids)
             return {}
 
-        told = {wish: self._reason(wish, end, noting) for wish in self.best.left}
-        # uuids stand in the place of names, which are read at once
-        names = names_from(database)(nearest)
-        for wish, text in told.items():
-            for uuid in nearest:
+        reasons = {demand: self._reason(demand, end, noting) for demand in self.best.left}
+        # the reasons have uuids in place of names: the names of all are read with one statement
+        names = names_from(database)(named)
+        for demand, text in reasons.items():
+            for uuid in named:
                 text = text.replace(uuid, names.get(uuid, uuid))
-            told[wish] = text
-        return {consumer: told[wish] for wish, left in self.best.left.items() for consumer in left}
+            reasons[demand] = text
+        return {
+            consumer: reasons[demand]
+            for demand, consumers in self.best.left.items()
+            for consumer in consumers
+        }
 
     def _reason(
-        self, wish: Demand, end: float, noting: Callable[[Iterable[str]], Mapping[str, str]]
+        self, demand: Demand, end: float, noting: Callable[[Iterable[str]], Mapping[str, str]]
     ) -> str:
-        if wish in self.best.unsearched:
+        if demand in self.best.unsearched:
             return _NOT_LOOKED
-        cloud = self.best.ledger.seen_by(dict(wish.own))
-        for part in wish.parts:
+        cloud = self.best.ledger.seen_by(dict(demand.own))
+        for part in demand.parts:
             left = end - time.monotonic()
             if left <= 0:
                 return _NOT_EXPLAINED
@@ -199,7 +208,7 @@ class _Evacuation:
             found = explain(cloud, request, budget, naming=noting, relaxations=False)
             if found.verdict != "some":
                 return found.message
-        return _KEPT.format(len(wish.parts) + bool(wish.kept))
+        return _KEPT.format(len(demand.parts) + bool(demand.kept))
 
     def _planned(self, wanted: Mapping[Demand, list[str]], fullest: bool = False) -> Planner:
         planner = Planner(self._cloud, self._avoid, self._budget, fullest)
@@ -217,15 +226,15 @@ class _Evacuation:
 
 
 def _largest_first(cloud: Snapshot, wanted: Iterable[Demand]) -> list[Demand]:
-    """Return those first that ask for the largest share of what the cloud has of a class."""
+    """Return the demands, those first that ask for the largest share of what is free of a class."""
     free = {
         name: max(float((column.capacities - column.used).clip(0).sum()), 1.0)
         for class_id, column in cloud.columns.items()
         if (name := cloud.names.classes.get(class_id)) is not None
     }
 
-    def share(wish: Demand) -> tuple[float, float, tuple[TreeDemand, ...]]:
-        shares = [amount / free.get(name, 1.0) for name, amount in wish.demand().items()]
-        return -max(shares, default=0.0), -sum(shares), wish.parts
+    def share(demand: Demand) -> tuple[float, float, tuple[TreeDemand, ...]]:
+        shares = [amount / free.get(name, 1.0) for name, amount in demand.amounts().items()]
+        return -max(shares, default=0.0), -sum(shares), demand.parts
 
     return sorted(wanted, key=share)

@@ -1,7 +1,8 @@
-"""Find a place for each consumer of hosts that are to be emptied, one after the other.
+"""Finds a new home for each consumer of trees that are to be emptied, one after the other.
 
-Consumers that are alike are placed together: one search finds a candidate in each tree, and
-arithmetic says how many of them each has room for.
+Consumers that are alike are placed together: one search finds a candidate in each tree, and a
+division says how many such consumers each candidate has room for. A `Ledger` keeps what is used
+meanwhile.
 """
 
 import dataclasses
@@ -13,11 +14,12 @@ from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare
-from placement.candidates.tree_problem import Solution
+from placement.candidates.tree_problem import RequestShape, Solution
 from placement.candidates.trees.tree_problems import ProblemFamily
 from placement.extensions.claims.choice import of_scarcest
-from placement.extensions.evacuation.movers import Demand, Taken, TreeDemand
+from placement.extensions.evacuation.movers import Demand, SlotClass, Taken, TreeDemand
 
+#: what is used by slot, by class id
 Usage = dict[int, dict[int, int]]
 
 
@@ -25,7 +27,7 @@ Usage = dict[int, dict[int, int]]
 class NewHome:
     """What a consumer gets.
 
-    :param roots: of the trees, one for each part
+    :param roots: the slots of the roots of its new trees, one for each part of its demand
     :param taken: all that it holds then
     """
 
@@ -41,8 +43,9 @@ class Ledger:
 
     def __init__(self, cloud: Snapshot) -> None:
         self._cloud = cloud
-        #: (used, capacity) by (slot, class id), of what was looked at
+        #: (used, capacity) by (slot, class id), of the inventories that were looked at
         self._known: dict[tuple[int, int], tuple[int, int]] = {}
+        #: what is used otherwise than in `_cloud`
         self._used: Usage = {}
 
     def snapshot(self) -> Snapshot:
@@ -52,9 +55,10 @@ class Ledger:
         return self._cloud
 
     def seen_by(self, own: Taken) -> Snapshot:
-        """Return the cloud as a consumer sees it that holds something of it already.
+        """Return the cloud for a search of a consumer that holds something of it already.
 
-        A consumer may keep what it holds, even of a provider that is over its capacity.
+        What the consumer holds is free in it, even of a provider that is over its capacity: the
+        consumer may keep that.
         """
         free: Usage = {}
         for (slot, class_id), amount in own.items():
@@ -67,14 +71,19 @@ class Ledger:
         key = slot, class_id
         if key not in self._known:
             column = self._cloud.column(class_id)
-            there, at = column.find(np.array([slot]))
-            place = int(at[0])
-            found = (column.used_at(place), column.capacity(place)) if there[0] else (0, 0)
-            self._known[key] = found
+            is_there, positions = column.find(np.array([slot]))
+            position = int(positions[0])
+            self._known[key] = (
+                (column.used_at(position), column.capacity(position)) if is_there[0] else (0, 0)
+            )
         return self._known[key]
 
     def times(self, taken: Taken, own: Taken, most: int) -> int:
-        """Return how many consumers may take this, one after the other, and leave their own."""
+        """Return how many consumers can take this, one after the other, and give up their own.
+
+        :param own: what each of them holds
+        :param most: the maximum
+        """
         for key, amount in taken.items():
             more = amount - own.get(key, 0)
             if more > 0:
@@ -83,7 +92,7 @@ class Ledger:
         return most
 
     def move(self, taken: Taken, own: Taken, times: int) -> None:
-        """Note that so many consumers take this, and leave their own."""
+        """Note that so many consumers take this, and give up their own."""
         for key in {**taken, **own}:
             slot, class_id = key
             used, capacity = self.of(slot, class_id)
@@ -94,16 +103,32 @@ class Ledger:
 
 @dataclasses.dataclass(frozen=True)
 class TreeCandidate:
-    """One candidate of a tree."""
+    """One candidate of a tree.
+
+    :param root: the slot of the tree's root
+    """
 
     root: int
     taken: Taken
 
 
+def taken_by(shape: RequestShape, slots: Sequence[int], solution: Solution) -> dict[SlotClass, int]:
+    """Return what a candidate takes.
+
+    :param slots: the slots of the locals that the solution names
+    """
+    taken: dict[SlotClass, int] = {}
+    for variable, local in zip(shape.variables, solution, strict=True):
+        for class_id, amount in variable.demand:
+            key = slots[local], class_id
+            taken[key] = taken.get(key, 0) + amount
+    return taken
+
+
 def one_of_each_tree(
     cloud: Snapshot, request: CandidateRequest, budget: Budget, fullest: bool = False
 ) -> Iterator[TreeCandidate]:
-    """Yield the first candidate of each tree that has any. Raise SearchEnded.
+    """Yield the first candidate of each tree that has any. Raises SearchEnded.
 
     :param fullest: whether trees with the least left of the scarcest class come first
     """
@@ -111,7 +136,7 @@ def one_of_each_tree(
     if prepared is None:
         return
     trees, simple, others = prepared
-    demands = [variable.demand for variable in trees.shape.variables]
+
     found: Iterator[tuple[int, ProblemFamily, int, Solution]] = (
         (int(root), family, number, solution)
         for family in trees.families(simple, others)
@@ -125,19 +150,14 @@ def one_of_each_tree(
         free, _ = of_scarcest(cloud, request, roots)
         found = iter(sorted(found, key=lambda one: (free[one[0]], one[0])))
     for root, family, number, solution in found:
-        slots, taken = family.slots(number), dict[tuple[int, int], int]()
-        for local, demand in zip(solution, demands, strict=True):
-            for class_id, amount in demand:
-                key = slots[local], class_id
-                taken[key] = taken.get(key, 0) + amount
-        yield TreeCandidate(root, taken)
+        yield TreeCandidate(root, taken_by(trees.shape, family.slots(number), solution))
 
 
 class Planner:
-    """Places consumers in one order.
+    """Finds new homes for consumers in one order.
 
     :param cloud: the cloud, without the trees that are to be emptied
-    :param avoid: uuids of the roots of these
+    :param avoid: uuids of the roots of these trees
     :param budgets: returns what the next search may cost; None: the time is over
     :param fullest: see `one_of_each_tree`
     """
@@ -150,45 +170,49 @@ class Planner:
         fullest: bool = False,
     ) -> None:
         self.ledger = Ledger(cloud)
-        #: the consumers in the order of their moves
-        self.places: dict[str, NewHome] = {}
-        #: those for whom there was no place
+        #: by consumer uuid, in the order of the moves
+        self.homes: dict[str, NewHome] = {}
+        #: the consumers without a new home, by their demand
         self.left: dict[Demand, list[str]] = {}
-        #: those of `left` for whom a search wasn't finished
+        #: the demands of `left` for which a search didn't end in time
         self.unsearched: set[Demand] = set()
         self._avoid = avoid
         self._budgets = budgets
         self._fullest = fullest
 
     def place_all(self, wanted: Mapping[Demand, Sequence[str]]) -> None:
-        """Place consumers in the order given. Raise Abandoned."""
-        self.left = {wish: list(consumers) for wish, consumers in wanted.items()}
+        """Find homes in the order given. Raises Abandoned if the client left.
+
+        :param wanted: the consumers' uuids by their demand
+        """
+        self.left = {demand: list(consumers) for demand, consumers in wanted.items()}
         placed = -1
-        # whoever leaves a sharing provider makes room there for those before
-        while self.left and placed < len(self.places):
-            placed = len(self.places)
-            for wish in list(self.left):
-                self._place(wish)
-            if not any(wish.own for wish in wanted):
+        # a consumer that gives up something of a sharing provider makes room for consumers before
+        # it: so all that are left are tried again, as long as some find a home
+        while self.left and placed < len(self.homes):
+            placed = len(self.homes)
+            for demand in list(self.left):
+                self._place(demand)
+            if not any(demand.own for demand in wanted):
                 break
 
-    def _place(self, wish: Demand) -> None:
-        waiting, own = self.left.pop(wish), dict(wish.own)
-        self.unsearched.discard(wish)
+    def _place(self, demand: Demand) -> None:
+        waiting, own = self.left.pop(demand), dict(demand.own)
+        self.unsearched.discard(demand)
         try:
-            if len(wish.parts) > 1 or wish.kept:
-                while waiting and (place := self._of_parts(wish)) is not None:
-                    self.ledger.move(place.taken, own, 1)
-                    self.places[waiting.pop(0)] = place
+            if len(demand.parts) > 1 or demand.kept:
+                while waiting and (home := self._of_parts(demand)) is not None:
+                    self.ledger.move(home.taken, own, 1)
+                    self.homes[waiting.pop(0)] = home
             else:
-                self._alike(wish.parts[0], own, waiting)
+                self._alike(demand.parts[0], own, waiting)
         except (OutOfTime, OutOfMemory):
-            self.unsearched.add(wish)
+            self.unsearched.add(demand)
         if waiting:
-            self.left[wish] = waiting
+            self.left[demand] = waiting
 
     def _alike(self, part: TreeDemand, own: Taken, waiting: list[str]) -> None:
-        """Place consumers of one tree each, and take them out of the list."""
+        """Find homes for consumers of one tree each, and take these consumers out of `waiting`."""
         request, before = part.request(self._avoid), -1
         while waiting and len(waiting) != before:
             before = len(waiting)
@@ -198,24 +222,24 @@ class Planner:
                 if not times:
                     continue
                 self.ledger.move(found.taken, own, times)
-                place = NewHome((found.root,), found.taken)
-                self.places |= dict.fromkeys(waiting[:times], place)
+                home = NewHome((found.root,), found.taken)
+                self.homes |= dict.fromkeys(waiting[:times], home)
                 del waiting[:times]
                 if not waiting:
                     return
 
-    def _of_parts(self, wish: Demand) -> NewHome | None:
-        """Return a place for a consumer of several trees: each part gets a tree of its own."""
-        cloud, own = self.ledger.snapshot(), dict(wish.own)
-        if any(not _may_stay(cloud, key, amount) for key, amount in wish.kept):
+    def _of_parts(self, demand: Demand) -> NewHome | None:
+        """Return a home for a consumer of several trees: each part gets a tree of its own."""
+        cloud, own = self.ledger.snapshot(), dict(demand.own)
+        if any(not _may_stay(cloud, key, amount) for key, amount in demand.kept):
             return None
-        taken, roots = dict(wish.kept), list[int]()
+        taken, roots = dict(demand.kept), list[int]()
         forest, uuids = cloud.forest, cloud.register.uuids
-        for part in wish.parts:
-            # a sum of two parts may be more than max_unit: no inventory serves both
+        for part in demand.parts:
+            # no inventory serves two parts: their sum may be more than max_unit
             busy = dict.fromkeys(taken, 0)
             seen = _without(self.ledger.seen_by(own), busy)
-            avoid = {uuids[int(forest.root[slot])] for (slot, _), _ in wish.kept}
+            avoid = {uuids[int(forest.root[slot])] for (slot, _), _ in demand.kept}
             avoid |= {uuids[root] for root in roots} | self._avoid
             candidates = self._candidates(seen, part.request(frozenset(avoid)))
             found = next((one for one in candidates if self.ledger.times(one.taken, own, 1)), None)
@@ -233,15 +257,15 @@ class Planner:
 
 
 def _may_stay(cloud: Snapshot, key: tuple[int, int], amount: int) -> bool:
-    """Say whether a write may repeat an amount: units are checked again, room isn't."""
+    """Say whether a consumer may keep an amount: a write that repeats it checks its units again."""
     slot, class_id = key
     column = cloud.column(class_id)
-    there, at = column.find(np.array([slot]))
-    if not there[0]:
+    is_there, positions = column.find(np.array([slot]))
+    if not is_there[0]:
         return False
-    stock = column.stock(int(at[0]))
-    step = max(stock.step_size, 1)
-    return stock.min_unit <= amount <= stock.max_unit and amount % step == 0
+    inventory = column.stock(int(positions[0]))
+    step = max(inventory.step_size, 1)
+    return inventory.min_unit <= amount <= inventory.max_unit and amount % step == 0
 
 
 def _without(cloud: Snapshot, keys: Mapping[tuple[int, int], int]) -> Snapshot:
