@@ -7,7 +7,7 @@ from placement.domain import uuids
 from placement.errors import BadRequest
 from placement.extensions.capacity import schema as schemas
 from placement.extensions.capacity.operation import Breakdown, refusals_of, rooms
-from placement.extensions.explain.budget import relaxing_of
+from placement.extensions.explain.handler import relaxing_of
 from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_in_body, request_of
 from placement.http.call import NOW, Call

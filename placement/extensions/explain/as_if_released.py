@@ -7,12 +7,12 @@ from placement.storage import holdings
 from placement.storage.database.engine import Connection, Database
 from placement.storage.holdings import HeldRow
 
-#: how often cloud and holdings are read until nobody wrote between the two
-_LOOKS = 3
+#: how often snapshot and allocations are read until nobody wrote between the two
+_READS = 3
 
 
 def freed(snapshot: Snapshot, held: Iterable[HeldRow]) -> Snapshot:
-    """Return the cloud without these allocations.
+    """Return the cloud as if these allocations were removed.
 
     Allocations of providers and classes that the cloud doesn't have are left out.
     """
@@ -32,9 +32,9 @@ def freed(snapshot: Snapshot, held: Iterable[HeldRow]) -> Snapshot:
 def held_by(
     database: Database, current: Callable[[], Snapshot], consumers: Collection[str]
 ) -> tuple[Snapshot, list[HeldRow]]:
-    """Return the cloud and what the consumers hold in it, as they were at the same time.
+    """Return the cloud, and what the consumers hold in it at the same moment.
 
-    If others write all the time, the holdings may be a moment newer than the cloud.
+    If others write all the time, the allocations may be a moment newer than the cloud.
     """
     names = list(consumers)
     return _at_once(
@@ -48,12 +48,12 @@ def held_in_trees(
     roots: Sequence[str],
     check: Callable[[Snapshot, Sequence[str]], None],
 ) -> tuple[Snapshot, list[HeldRow]]:
-    """Return the cloud, and all that consumers hold who hold anything in some trees.
+    """Return the cloud, and what those consumers hold in all that hold anything in some trees.
 
-    The two are as those of `held_by`.
+    Both are of the same moment, as in `held_by`.
 
     :param roots: uuids of the roots of the trees
-    :param check: raises an error for a cloud in which these aren't roots
+    :param check: raises an error if these aren't roots in the cloud
     """
 
     def read(connection: Connection, snapshot: Snapshot) -> list[HeldRow]:
@@ -70,7 +70,7 @@ def _at_once(
     read: Callable[[Connection, Snapshot], list[HeldRow]],
 ) -> tuple[Snapshot, list[HeldRow]]:
     snapshot = current()
-    for _ in range(_LOOKS):
+    for _ in range(_READS):
         seen = snapshot
         held = database.read(lambda connection: read(connection, seen))  # noqa: B023
         after = current()

@@ -1,7 +1,8 @@
-"""The steps of a search as single conditions: each with the reason that it gives to fail.
+"""Takes the steps of a search apart into single conditions, each with a reason (extensions.md 5).
 
-A step of the search may stand for several conditions at once: room, units and step size of a class,
-or several traits. An explanation tells them apart; a search has no need to.
+A step may stand for several conditions: that a provider has room, and that min_unit, max_unit and
+step_size fit; or several traits. A search only needs to know whether all of them are met, an
+explanation which of them.
 """
 
 import dataclasses
@@ -42,14 +43,14 @@ class Reason(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Condition:
-    """One condition of a group, by slot.
+    """One condition of a group. The arrays are by slot.
 
     :param name: what it asks for, in the words of the query
     :param own: the providers that meet it when they serve their own tree
     :param shared: the providers that meet it when they serve other trees
-    :param roots: the roots whose trees may be served at all; None: all
-    :param shortfall: how far each provider is from what is asked, as a share of it; None: all the
-        way
+    :param roots: the roots of the trees that may be served at all; None: all
+    :param shortfall: how much each provider lacks of what is asked, as a share of it: with 6 of 8
+        free it is 0.25. None: it is 1 for each provider that fails
     :param asked: the amount; None: no amount is asked
     """
 
@@ -69,16 +70,16 @@ class Condition:
 
 
 def listed(names: frozenset[str]) -> str:
-    """Return a set of names as a query has it: the name alone, or `in:` and all of them."""
+    """Return a set of names as it stands in a query: the name alone, or `in:` and all of them."""
     return next(iter(names)) if len(names) == 1 else f"in:{','.join(sorted(names))}"
 
 
 def conditions_of(
     snapshot: Snapshot, group: Group, step: MaskStep, before: Remaining
 ) -> Iterator[Condition]:
-    """Yield the conditions that a step of the group stands for, in the order they are judged in.
+    """Yield the conditions that a step of the group stands for, in the order of their judgement.
 
-    :param before: what is left before the step
+    :param before: the providers that are left before the step
     """
     if step.name == mask_steps.RESOURCES:
         assert step.number is not None
@@ -109,7 +110,8 @@ def conditions_of(
 def _of_aggregates(snapshot: Snapshot, group: Group, step: MaskStep) -> Iterator[Condition]:
     """Yield one condition for each set of aggregates.
 
-    A provider has to be in an aggregate of every set, or its root has to be, by itself.
+    A provider has to be in an aggregate of every set. If aggregates of a root count for its whole
+    tree, it is enough that the root is in one of every set.
     """
     root = snapshot.forest.root
     spans = step.own is not step.shared
@@ -123,15 +125,16 @@ def _of_aggregates(snapshot: Snapshot, group: Group, step: MaskStep) -> Iterator
 def _of_amount(
     snapshot: Snapshot, name: str, amount: int, step: MaskStep, before: Remaining
 ) -> Iterator[Condition]:
+    """Yield the conditions of an amount: an inventory, room, min_unit, max_unit, step_size."""
     size = snapshot.size
     column = snapshot.column(snapshot.names.class_ids[name])
-    there = column.by_slot(np.ones(len(column.slots), np.bool_), size)
+    has_class = column.by_slot(np.ones(len(column.slots), np.bool_), size)
     sharing = snapshot.sharing
-    lenders = len(sharing) and bool((there & before.shared)[sharing].any())
-    reason = Reason.NO_SHARING if lenders else Reason.NO_INVENTORY
-    yield Condition(reason, name, there, there, None, None, amount)
+    is_shared = len(sharing) and bool((has_class & before.shared)[sharing].any())
+    reason = Reason.NO_SHARING if is_shared else Reason.NO_INVENTORY
+    yield Condition(reason, name, has_class, has_class, None, None, amount)
     free = free_amounts(column)
-    # numbers of columns can't be compared by arithmetic with a larger amount
+    # the integers of columns have 64 bits; a larger amount would overflow in the subtraction
     bounded = min(amount, LARGEST)
     short = np.clip((bounded - free) / bounded, 0, 1)
     parts = [(Reason.CAPACITY, free >= amount, short)]
@@ -144,8 +147,8 @@ def _of_amount(
     for reason, ok, far in parts:
         if reason is not Reason.CAPACITY and ok.all():
             continue
-        # what has no inventory fails that condition alone
-        mask = ~there | column.by_slot(ok, size)
+        # a provider without an inventory fails the first condition alone
+        mask = ~has_class | column.by_slot(ok, size)
         yield Condition(reason, name, mask, mask, None, column.by_slot(far, size), amount)
 
 

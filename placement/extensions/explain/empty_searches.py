@@ -1,4 +1,4 @@
-"""Tell in the log why searches found nothing (extensions.md 5).
+"""Logs why searches found nothing (extensions.md 5).
 
 Nova sends its own request id, so that its "No valid host was found" leads to a line with a reason.
 """
@@ -10,17 +10,16 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placement.extensions.explain.budget import relaxing_of
 from placement.http.call import Call
 
 if TYPE_CHECKING:
-    # only searches need them
+    # a process without searches doesn't import these
     from placement.candidates.cloud.snapshot import Snapshot
     from placement.candidates.request import CandidateRequest
 
 LOG = logging.getLogger("placement.explain")
 
-#: seconds until an equal message is logged again
+#: seconds after which the same message is logged again
 QUIET = 60.0
 #: characters of a query that the log shows
 _LONGEST_SHOWN = 2_000
@@ -31,7 +30,7 @@ _SHARE, _SAVED = 0.1, 1.0
 
 
 class SilentLog:
-    """Tells nothing of empty searches: for a service whose log nobody reads."""
+    """Logs nothing of empty searches: for a service whose log nobody reads."""
 
     def tell(self, *search: object) -> None:
         """Do nothing."""
@@ -40,9 +39,9 @@ class SilentLog:
 class EmptySearches:
     """Logs the reasons of one process's empty searches.
 
-    An equal message is logged once a minute, with a count. If there are so many empty searches that
-    explaining them would take more than a tenth of the time, some aren't explained; the next line
-    says how many.
+    The same message is logged once a minute, with a count. Explanations take at most a tenth of the
+    time: each second saves up a tenth of a second for them, and one is only begun while something
+    is saved up. The next line says how many searches weren't explained.
 
     :param clock: seconds that never go back
     """
@@ -58,6 +57,7 @@ class EmptySearches:
     def tell(self, call: Call, snapshot: "Snapshot", request: "CandidateRequest") -> None:
         """Log that a search found nothing, and why."""
         # imported here because most processes never have an empty search
+        from placement.extensions.explain.handler import relaxing_of
         from placement.extensions.explain.operation import why_empty
 
         self.log(
@@ -84,7 +84,7 @@ class EmptySearches:
         begun = self._clock()
         try:
             reason = message()
-        # the search has its answer: no fault of the explanation may take it away
+        # whatever goes wrong here, the search itself has its answer
         except Exception as error:
             LOG.debug("An empty search can't be explained", exc_info=True)
             reason = f"the reason can't be told ({type(error).__name__})"

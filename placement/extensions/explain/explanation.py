@@ -1,11 +1,12 @@
-"""Why a request has no candidates, and what would help (architecture.rst D13, extensions.md 5).
+"""Explains why a request has no candidates (architecture.rst D13, extensions.md 5).
 
-`candidate_search.rst` shows an example.
+`explain` runs the search with an account of its steps (`step_record.py`), and tries the request
+without single conditions on all groups. `nearest.py`, `relaxations.py` and `explanation_text.py`
+say what the account means. `candidate_search.rst` shows an example.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -23,14 +24,16 @@ from placement.extensions.explain.explanation_text import Reasoned
 from placement.extensions.explain.nearest import Miss, Misses, Missing
 from placement.extensions.explain.relaxations import Relaxation, relaxations_of
 from placement.extensions.explain.step_record import Notes, SearchStep
+from placement.schemas.json_schema import Json
 
-#: the names of providers, by the uuids that an answer shows
+#: returns the names of providers by uuid
 Naming = Callable[[Iterable[str]], Mapping[str, str]]
 
+#: how many trees without candidates an explanation shows
 _MOST_NEAREST = 10
-#: how many states are looked at to count the candidates of a request
+#: how many states may be looked at to count the candidates of a request without listing them
 _COUNTED = 2_000
-#: how many candidates are listed to count those that several trees have
+#: how many candidates are listed at most to count those that several trees have once
 _LISTED = 10_000
 
 
@@ -40,28 +43,31 @@ def _no_names(uuids: Iterable[str]) -> Mapping[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class NamedMiss:
-    """A tree without a candidate, or a provider, by name; see `Miss`."""
+    """A tree without a candidate, or a provider, with uuids and a name; see `Miss`.
+
+    :param root: uuid of the root
+    :param uuids: the uuids of the providers in `missing`, by slot
+    """
 
     root: str
     uuid: str
     name: str
     missing: tuple[Missing, ...]
-    #: the uuids of the providers in `missing`, by slot
     uuids: Mapping[int, str]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Return it as an answer has it."""
         missing = [self._missing(one) for one in self.missing]
         return {"root": self.root, "uuid": self.uuid, "name": self.name, "missing": missing}
 
-    def _missing(self, one: Missing) -> dict[str, Any]:
-        found: dict[str, Any] = {"group": one.group, "reason": one.reason.value, "name": one.name}
+    def _missing(self, one: Missing) -> Json:
+        shown: Json = {"group": one.group, "reason": one.reason.value, "name": one.name}
         uuid = None if one.slot is None else self.uuids[one.slot]
         if uuid is not None and uuid != self.uuid:
-            found["uuid"] = uuid
+            shown["uuid"] = uuid
         if one.asked is not None:
-            found["asked"] = one.asked
-        return found | (dataclasses.asdict(one.amounts) if one.amounts else {})
+            shown["asked"] = one.asked
+        return shown | (dataclasses.asdict(one.amounts) if one.amounts else {})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,9 +80,9 @@ class Explanation:
     :param candidates: how many candidates there are; None: that takes too long to count
     :param total: how many trees there are
     :param fruitful: uuids of the roots whose trees have candidates
-    :param undecided: uuids of the roots whose trees weren't searched to an end
-    :param ended: why they weren't, if there are any
-    :param nearest: the trees that miss by least
+    :param undecided: uuids of the roots whose trees weren't searched to the end
+    :param ended: what ended the search; None if it wasn't ended early
+    :param nearest: the trees without candidates that come nearest to having one
     :param provider: what one provider lacks, if it was asked for
     """
 
@@ -98,12 +104,12 @@ class Explanation:
         """Return how many trees have candidates."""
         return len(self.fruitful)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Return it as an answer has it (extensions.md 5)."""
         trees = {"total": self.total, "left": self.left}
         if self.undecided:
             trees["undecided"] = len(self.undecided)
-        found: dict[str, Any] = {
+        shown: Json = {
             "message": self.message,
             "verdict": self.verdict,
             "candidates": self.candidates,
@@ -122,17 +128,17 @@ class Explanation:
             "relaxations": [relaxation.as_json() for relaxation in self.relaxations],
         }
         if self.provider is not None:
-            found["provider"] = self.provider.as_json()
-        return found
+            shown["provider"] = self.provider.as_json()
+        return shown
 
 
-def _step(step: SearchStep) -> dict[str, Any]:
-    found: dict[str, Any] = {"group": step.group, "step": step.step, "name": step.name}
+def _step(step: SearchStep) -> Json:
+    shown: Json = {"group": step.group, "step": step.step, "name": step.name}
     if step.asked is not None:
-        found["asked"] = step.asked
-    found["providers"] = dict(zip(("before", "after"), step.providers, strict=True))
-    found["trees"] = dict(zip(("before", "after"), step.trees, strict=True))
-    return found
+        shown["asked"] = step.asked
+    shown["providers"] = dict(zip(("before", "after"), step.providers, strict=True))
+    shown["trees"] = dict(zip(("before", "after"), step.trees, strict=True))
+    return shown
 
 
 def explain(
@@ -147,14 +153,14 @@ def explain(
 ) -> Explanation:
     """Run a search, whatever its limit, and account for every step.
 
-    Raise BadRequest like the search, and Abandoned if the client left.
+    Raises BadRequest like the search, and Abandoned if the client left.
 
     :param naming: returns the names of providers; called once, with the few uuids that are shown
-    :param provider: the slot of a provider to tell everything of that it lacks; for a root,
-        everything that its tree lacks
+    :param provider: the slot of a provider: the explanation then has all that it lacks, or, if it
+        is a root, all that its tree lacks
     :param relaxations: whether to find out what would help
-    :param relaxing: returns what finding out may cost, called when that begins; None: what is left
-        of `budget`
+    :param relaxing: returns what finding that out may cost, called when it begins; None: what is
+        left of `budget`
     """
     notes = Notes(snapshot, request, budget)
     found = _search(snapshot, request, notes, budget)
@@ -206,9 +212,11 @@ def why_none(
 
 @dataclasses.dataclass(eq=False)
 class _Searched:
-    """What a search found of each tree.
+    """What a search found out about each tree.
 
-    :param candidates: None: not known
+    :param fruitful: the roots of the trees with candidates
+    :param undecided: the roots of the trees that weren't searched to the end
+    :param candidates: how many there are; None: that isn't known
     """
 
     fruitful: Mask
@@ -237,6 +245,7 @@ def _search(
         # what `split` left out is decided: it has no candidate
         undecided = ended[1] & ~fruitful
     fruitless = notes.left & ~fruitful & ~undecided
+    # the reason of a tree is the first condition without which it has a candidate
     for reason, name, easier in _looser(request):
         if not fruitless.any() or ended is not None:
             break
@@ -245,6 +254,7 @@ def _search(
         helped &= fruitless
         notes.drop("", reason, name, helped)
         fruitless = fruitless & ~helped
+    # these have candidates for each group by itself, whatever condition is left out
     notes.drop("", Reason.TOGETHER, "", fruitless)
     notes.left = fruitful
     found = _Searched(fruitful, undecided, None, ended[0] if undecided.any() and ended else None)
@@ -256,7 +266,7 @@ def _search(
 def _fruitful(
     snapshot: Snapshot, trees: AnchorTrees, simple: np.ndarray, others: np.ndarray
 ) -> tuple[Mask, tuple[SearchEnded, Mask] | None]:
-    """Return the roots whose trees have candidates; and what ended the search, with the rest."""
+    """Return the roots of trees with candidates; if a budget ended that, also why, and the rest."""
     found = np.zeros(snapshot.size, np.bool_)
     left = np.zeros(snapshot.size, np.bool_)
     left[simple] = left[others] = True
@@ -289,7 +299,7 @@ def _count(
     others: np.ndarray,
     budget: Budget,
 ) -> int | None:
-    """Return how many candidates there are; None: that takes too long."""
+    """Return how many candidates there are; None if counting them takes too long."""
     allowance, total = Allowance(_COUNTED), 0
     try:
         for family in trees.families(simple, others):
@@ -313,7 +323,10 @@ def _uuids(snapshot: Snapshot, roots: Mask) -> tuple[str, ...]:
 def _named(
     snapshot: Snapshot, misses: list[Miss], provider: int | None, naming: Naming
 ) -> list[NamedMiss]:
-    """Return trees and providers with their names, which are read at once."""
+    """Return the misses with names, which are read at once.
+
+    :param provider: the last miss, if this isn't None, is about this provider
+    """
     uuids = snapshot.register.uuids
     wanted = [
         miss.slot if number < len(misses) - 1 or provider is None else provider

@@ -1,4 +1,4 @@
-"""An explanation as one sentence. The text is stable: operators alert on it."""
+"""An explanation as one sentence (extensions.md 5). The text is stable: operators alert on it."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails", "fit": "fits"}
 
 @dataclasses.dataclass(frozen=True)
 class Reasoned:
-    """How many trees have no candidate for a reason that is their first.
+    """How many trees have no candidate for one reason.
 
     :param asked: the amount, where the reason is about one
     """
@@ -31,7 +31,9 @@ class Reasoned:
     asked: int | None = None
 
 
-class _Near(Protocol):
+class _NamedMiss(Protocol):
+    """What a text needs of a `NamedMiss` of `explanation.py`, which imports this file."""
+
     @property
     def name(self) -> str: ...
 
@@ -40,7 +42,7 @@ class _Near(Protocol):
 
 
 def reasons(dropped: Iterable[Dropped]) -> tuple[Reasoned, ...]:
-    """Return how many trees each reason left out, the most first."""
+    """Return how many trees have each reason, the most frequent first."""
     counts: dict[tuple[Reason, str, str, int | None], int] = {}
     for one in dropped:
         key = (one.reason, one.group, one.name, one.asked)
@@ -58,13 +60,14 @@ def message(
     undecided: int,
     request: CandidateRequest,
     found: Sequence[Reasoned],
-    nearest: Sequence[_Near],
+    nearest: Sequence[_NamedMiss],
 ) -> str:
     """Say in one sentence why a request has few candidates, or none.
 
-    :param undecided: how many trees weren't searched to an end
+    :param left: how many trees have candidates
+    :param undecided: how many trees weren't searched to the end
     :param found: the reasons, that of the most trees first
-    :param nearest: the trees that miss by least, by name
+    :param nearest: the trees without candidates that come nearest to having one
     """
     if not total:
         return "0 of 0 trees: there is no resource provider"
@@ -82,7 +85,7 @@ def message(
 
 
 def _counted(trees: int, text: str) -> str:
-    """Return the number and what is said of so many trees; the text's verb is a plural."""
+    """Return the number and the text, whose verb is made singular for one tree."""
     verb, rest = text.split(" ", 1)
     return f"{trees} {_SINGULAR.get(verb, verb) if trees == 1 else verb} {rest}"
 
@@ -91,8 +94,8 @@ def _of_group(one: Reasoned) -> str:
     return f" in group {one.group}" if one.group else ""
 
 
-def _nearest(one: Reasoned, nearest: Sequence[_Near]) -> str:
-    """Return what the nearest provider has, where amounts are short."""
+def _nearest(one: Reasoned, nearest: Sequence[_NamedMiss]) -> str:
+    """Return what the nearest provider has, if the reason is that amounts are too small."""
     if one.reason is not Reason.CAPACITY:
         return ""
     best: tuple[int, str] | None = None

@@ -4,10 +4,10 @@ import re
 
 import flask
 
+from placement.candidates.budget import Budget
 from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadQueryValue
 from placement.extensions.explain import schema as schemas
-from placement.extensions.explain.budget import relaxing_of
 from placement.extensions.explain.operation import explained
 from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_of
@@ -15,6 +15,16 @@ from placement.http.call import NOW, Call
 from placement.http.query import Query
 
 _PARTS = re.compile("([&;])")
+
+
+def relaxing_of(call: Call) -> Budget:
+    """Return the configured limits for finding out what would help, whose time starts now."""
+    group = call.conf.berth
+    return Budget(
+        group.explain_budget_ms / 1000,
+        group.search_memory_limit * 1024 * 1024 or None,
+        call.client_left,
+    )
 
 
 def show(call: Call) -> flask.Response:
@@ -42,9 +52,9 @@ def show(call: Call) -> flask.Response:
 
 
 def _split(text: str) -> tuple[str, dict[str, str]]:
-    """Return the query without the parameters that the standard query doesn't have, and these.
+    """Return the query of the search, and the parameters that only this endpoint has.
 
-    Raise DuplicateKey if one of them is given twice, BadQuery if a part is not UTF-8.
+    Raises DuplicateKey if one of the latter is given twice, BadQuery if a part is not UTF-8.
     """
     query = Query(text)
     query.refuse_repeated(schemas.OWN)

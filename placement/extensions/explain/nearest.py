@@ -1,4 +1,8 @@
-"""The trees that miss a request by least, and what each of them lacks (extensions.md 5)."""
+"""The trees that come nearest to having a candidate, and what each of them lacks (extensions.md 5).
+
+A first look computes a cost for all trees at once, with arrays: one for each condition that fails,
+and a fraction for how far it is from being met. The cheapest trees are then looked at closely.
+"""
 
 import contextlib
 import dataclasses
@@ -18,6 +22,7 @@ from placement.extensions.explain.step_record import GroupNotes, Notes
 _SHORTLIST = 5
 #: steps of the budget that a look at one group costs
 _LOOKING = 100
+#: how far providers, or trees, are from serving a request
 Costs = npt.NDArray[np.float64]
 
 
@@ -40,8 +45,8 @@ class Amounts:
 class Missing:
     """One condition that fails.
 
-    :param slot: the provider that comes nearest to meet it; None: it concerns the tree
-    :param shortfall: how far from what is asked, as a share of it
+    :param slot: the provider that comes nearest to meeting it; None: it is about the whole tree
+    :param shortfall: how much is lacking of what is asked, as a share of it
     """
 
     group: str
@@ -69,20 +74,20 @@ class Miss:
 class Misses:
     """What trees lack, by the conditions that an account of a search kept.
 
-    Its methods raise SearchEnded where a budget is used up.
+    Its methods raise SearchEnded if a budget is used up.
     """
 
     def __init__(self, snapshot: Snapshot, notes: Notes, budget: Budget) -> None:
         self._snapshot, self._notes, self._budget = snapshot, notes, budget
         self._lenders = Lenders(snapshot, snapshot.sharing.tolist())
-        #: what is in the way of trees that can serve each group by itself
+        #: the reasons of trees that can serve each group by itself
         self._of_all = [one for one in notes.dropped if one.reason in _OF_ALL]
 
     def nearest(self, most: int) -> list[Miss]:
-        """Return the trees that miss by least, nearest first.
+        """Return the trees without candidates that are nearest to having one, at most `most`.
 
         Few failing conditions come before many, then small shortfalls before large ones. If the
-        budget ends early, fewer trees are looked at, or none. Raise Abandoned.
+        budget is used up, fewer trees are returned, or none. Raises Abandoned if the client left.
         """
         try:
             cost = self._costs()
@@ -161,7 +166,7 @@ class Misses:
             if not meeting.any():
                 found.append(Missing(suffix, condition.reason, condition.name))
             elif served and not (meeting & able).any():
-                # those that meet it give nothing to the group
+                # the providers that meet it can't serve any part of the group
                 slot = slots[int(able.argmax())]
                 found.append(Missing(suffix, condition.reason, condition.name, slot))
         return found
@@ -169,11 +174,11 @@ class Misses:
     def _closest(
         self, conditions: Sequence[Condition], root: int, members: list[int], lent: list[int]
     ) -> tuple[Costs, int]:
-        """Return how many conditions each of a tree's and of the lent providers fails.
+        """Return how many conditions each provider fails, and which one is nearest to meeting them.
 
-        And the place of the one that is the nearest to meet them: one that lacks a class is farther
-        than one with too little of it. It fails fewer conditions, because without an inventory
-        there is no amount to judge. Lent providers come behind the members.
+        Both count the members of the tree first, then the sharing providers that serve it (`lent`).
+        A provider that lacks a class is farther than one with too little of it, although it fails
+        fewer conditions: without an inventory, its units aren't judged.
         """
         count = len(members) + len(lent)
         absent, failed, far = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -232,7 +237,7 @@ class Misses:
         )
 
     def _costs(self) -> Costs:
-        """Return, by root, how many conditions fail, and a fraction for how far."""
+        """Return by root how many conditions fail, and a fraction for how far they do."""
         size = self._snapshot.size
         cost = np.zeros(size)
         for condition in self._notes.of_root:
@@ -270,13 +275,13 @@ class Misses:
             own += ~condition.own * price
             shared += ~condition.shared * price
             if condition.roots is not None:
-                # where only the root is to blame
+                # providers that fail only because of their root
                 blamed = ~condition.roots[self._snapshot.forest.root] & condition.own
                 own += blamed * _FAILED
         return own, shared
 
     def _least(self, own: Costs, shared: Costs) -> Costs:
-        """Return, by root, the least cost among the providers that may serve the tree."""
+        """Return by root the least cost among the providers that may serve the tree."""
         snapshot = self._snapshot
         forest = snapshot.forest
         best = own
@@ -292,7 +297,7 @@ class Misses:
         return np.where(forest.is_root, best, 0.0)
 
 
-#: the weight of a shortfall beside a failing condition: many of them don't make one
+#: the weight of a shortfall beside a failing condition: even hundreds of them count less than one
 _SHARE = 1 / 1024
 _FAILED = 1 + _SHARE
 _ABSENT = frozenset([Reason.NO_INVENTORY, Reason.NO_SHARING])

@@ -1,4 +1,4 @@
-"""Explain a search, with the names of providers (extensions.md 5)."""
+"""Explains searches, with the names of providers (extensions.md 5)."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -17,10 +17,10 @@ from placement.storage.database.engine import Database
 
 
 def names_from(database: Database) -> Naming:
-    """Return what reads the names of providers, all with one statement."""
+    """Return a function that reads the names of providers, all with one statement."""
 
-    def naming(wanted: Iterable[str]) -> Mapping[str, str]:
-        keys = list(wanted)
+    def naming(uuids: Iterable[str]) -> Mapping[str, str]:
+        keys = list(uuids)
         return database.read(lambda connection: providers.names(connection, keys)) if keys else {}
 
     return naming
@@ -35,12 +35,14 @@ def explained(
     provider: str | None = None,
     consumer: str | None = None,
 ) -> Explanation:
-    """Explain the search for a request. Raise BadQueryValue, and what the search raises.
+    """Explain the search for a request.
 
-    :param budgets: returns what the search may cost; called when the cloud was read
+    Raises BadQueryValue if the provider doesn't exist, and what the search raises.
+
+    :param budgets: returns what the search may cost; called after the cloud was read
     :param relaxing: returns what finding out what would help may cost; called after the search
-    :param provider: uuid or name of a provider to tell all of that it lacks
-    :param consumer: uuid of a consumer; the cloud is as if what it holds were free
+    :param provider: uuid or name of a provider: the explanation then has all that it lacks
+    :param consumer: uuid of a consumer: the search is as if what it holds were free
     """
     slot = None
     if consumer is not None:
@@ -69,7 +71,8 @@ def why_empty(
 ) -> str:
     """Return the message of the explanation for a search that found nothing.
 
-    Whatever fails only makes the message poorer: the search itself is answered.
+    If the names can't be read, or the reason can't be found, the message says less: the search
+    itself has its answer.
     """
     try:
         return why_none(snapshot, request, budget, names_from(database))

@@ -1,6 +1,6 @@
-"""What a request could do without, and how many trees would then have candidates (extensions.md 5).
+"""Finds changes of a request with which more trees have candidates (extensions.md 5).
 
-Each change is tried by the search itself.
+A change drops one condition, or lowers one amount. The search itself tries each of them.
 """
 
 import dataclasses
@@ -19,7 +19,9 @@ from placement.candidates.search import prepare
 from placement.errors import BadRequest
 from placement.extensions.explain.conditions import Condition, listed
 from placement.extensions.explain.step_record import Notes
+from placement.schemas.json_schema import Json
 
+#: how many changes are shown
 _MOST = 20
 #: how many amounts are tried in place of one
 _TRIES = 4
@@ -35,11 +37,11 @@ class Relaxation:
     :param trees: how many trees then have candidates
     """
 
-    change: dict[str, Any]
+    change: Json
     text: str
     trees: int
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Return it as an answer has it."""
         return {"change": self.change, "text": self.text, "trees": self.trees}
 
@@ -49,7 +51,7 @@ def relaxations_of(
 ) -> tuple[Relaxation, ...]:
     """Return the changes that give more trees candidates, the most helpful first.
 
-    What isn't tried before the budget is used up is left out.
+    Changes that aren't tried before the budget is used up are left out.
 
     :param notes: the account of the request's search
     :param fruitful: the roots whose trees have candidates without any change
@@ -77,7 +79,7 @@ def _trees(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> int
     try:
         prepared = prepare(snapshot, request, budget)
     except BadRequest:
-        # the search comes to a name that it didn't come to before
+        # without the dropped condition, the search comes to a name that doesn't exist
         return 0
     if prepared is None:
         return 0
@@ -106,7 +108,7 @@ def _lowered(
         easier = _with_group(request, number, dataclasses.replace(group, resources=resources))
         trees = _trees(snapshot, easier, budget)
         if trees > known:
-            change: dict[str, Any] = {"lower": name, "to": amount}
+            change: Json = {"lower": name, "to": amount}
             text = f"{name} {asked} → {amount}"
             if group.suffix:
                 change = {"lower": name, "group": group.suffix, "to": amount}
@@ -118,10 +120,11 @@ def _lowered(
 def _amounts(
     snapshot: Snapshot, notes: Notes, group: Group, name: str, budget: Budget
 ) -> list[int]:
-    """Return lower amounts that providers could give which meet all other conditions.
+    """Return lower amounts to try, the largest first.
 
-    The largest come first. Where a sum of several groups is too much, lower amounts are tried that
-    no single provider asks for.
+    They are what providers have that meet all other conditions. If some of these have enough, one
+    amount isn't the problem, but the sum of several groups is: then fractions of the amount are
+    tried, too.
     """
     asked = group.resources[name]
     class_id = snapshot.names.class_ids.get(name, -1)
@@ -134,7 +137,6 @@ def _amounts(
     fitting = below[providers & (below >= np.maximum(column.min_unit, 1))]
     nearest = np.unique(fitting)[::-1][:_TRIES].tolist()
     if nearest and nearest[0] >= asked - 1:
-        # the amount by itself isn't the limit, a sum is
         nearest += [amount for amount in (asked * 3 // 4, asked // 2, asked // 4, 1) if amount]
     return sorted({int(amount) for amount in nearest if 0 < amount < asked}, reverse=True)
 
@@ -142,7 +144,7 @@ def _amounts(
 def _otherwise_fitting(
     snapshot: Snapshot, notes: Notes, suffix: str, name: str, budget: Budget
 ) -> Mask:
-    """Return the providers that meet all but the amount, in trees that meet all else."""
+    """Return the providers that meet all conditions but the amount, of trees that do so, too."""
     roots = snapshot.forest.is_root
     for condition in notes.of_root:
         roots = roots & condition.own
@@ -172,7 +174,7 @@ def _lending(snapshot: Snapshot, providers: Mask) -> Mask:
 def _meeting(
     snapshot: Snapshot, conditions: list[Condition], but: str | None
 ) -> tuple[Mask, Mask, Mask]:
-    """Return the providers that meet conditions for their own tree, for others; and the roots.
+    """Return the providers that meet conditions for their own tree, and for others; and the roots.
 
     :param but: a class whose amount doesn't count
     """
@@ -193,7 +195,7 @@ def _is_amount(condition: Condition, name: str) -> bool:
 
 def _dropping(
     request: CandidateRequest,
-) -> Iterator[tuple[dict[str, Any], str, CandidateRequest]]:
+) -> Iterator[tuple[Json, str, CandidateRequest]]:
     """Yield the request without each of its conditions: the change, its text, the rest."""
     for parameter, text, easier in _dropped_from_all(request):
         yield {"drop": parameter}, f"without {text}", easier
@@ -226,7 +228,7 @@ def _dropped_from_all(request: CandidateRequest) -> Iterator[tuple[str, str, Can
 def _may_stand_alone(
     request: CandidateRequest, suffixes: frozenset[str], others: tuple[frozenset[str], ...]
 ) -> bool:
-    """Say whether a query is valid without a same_subtree: groups without resources need one."""
+    """Say whether a query without this same_subtree is valid: groups without resources need one."""
     bare = {group.suffix for group in request.groups if not group.resources}
     return all(any(suffix in other for other in others) for suffix in bare & suffixes)
 

@@ -1,4 +1,8 @@
-"""The account of a search for an explanation: under which reason each tree drops out."""
+"""The account that a search gives of its steps: for which reason each tree drops out.
+
+`Notes` listens to the search. The search names its steps; `conditions_of` takes each of them apart,
+and a tree's reason is the first condition after which no provider is left for the tree.
+"""
 
 import collections
 import dataclasses
@@ -51,12 +55,12 @@ class Dropped:
 
 @dataclasses.dataclass(eq=False)
 class GroupNotes:
-    """All conditions of one group, and of those that ask for the same.
+    """All conditions of one group, and of other groups that ask for the same.
 
     :param group: the first one
-    :param common: those that each provider of the group has to meet
-    :param parts: those of each class that may come from a provider of its own
-    :param of_tree: those that one of the group's providers has to meet, whichever
+    :param common: those that each provider which serves the group has to meet
+    :param parts: for each class that may come from another provider than the rest, those of it
+    :param of_tree: those that any one of the providers which serve the group has to meet
     """
 
     group: Group
@@ -68,7 +72,7 @@ class GroupNotes:
 class Notes(Account):
     """Keeps the steps, the trees that each condition left out, and every condition.
 
-    Its methods raise OutOfMemory where that is more than the budget allows.
+    Its methods raise OutOfMemory if that is more than the budget allows.
 
     :ivar total: how many trees there are
     :ivar left: the roots of the trees that passed everything so far
@@ -166,7 +170,7 @@ class Notes(Account):
         before: Remaining,
         after: Remaining,
     ) -> None:
-        """Take the trees away that each condition leaves without a provider for the group."""
+        """Drop the trees that each condition leaves without a provider for the group."""
         trees = int(self.left.sum())
         own, shared = before.own, before.shared
         for number, condition in enumerate(conditions):
@@ -205,6 +209,7 @@ class Notes(Account):
             self.left = self.left & left
 
     def _unknown(self, group: Group) -> tuple[Reason, str, str]:
+        """Return why no provider can be in a group: the reason, the name, the step."""
         snapshot = self._snapshot
         for uuids in group.member_of:
             if not snapshot.is_member(snapshot.aggregates(uuids)).any():
