@@ -1,7 +1,6 @@
 """/berth/v1/changes (extensions.md 7)."""
 
 import functools
-from typing import Any
 
 import flask
 
@@ -10,6 +9,7 @@ from placement.extensions.changes import rows
 from placement.extensions.changes import schema as schemas
 from placement.extensions.changes.rows import ChangePage
 from placement.http.call import NOW, Call
+from placement.schemas.json_schema import Json
 from placement.storage.database.engine import Connection
 from placement.storage.feed import change_feed, feed_position
 from placement.storage.feed.change_feed import Cursor
@@ -52,7 +52,7 @@ def list_all(call: Call) -> flask.Response:
 
 
 def _waited(call: Call, cursor: Cursor, seconds: int) -> bool:
-    """Wait where that is allowed, and return whether there are changes now."""
+    """Wait for changes if the worker lets requests wait; return whether there are any now."""
     if not seconds or not call.waits:
         return False
     return call.watch.wait(
@@ -61,12 +61,16 @@ def _waited(call: Call, cursor: Cursor, seconds: int) -> bool:
 
 
 def _start(call: Call, connection: Connection, now: Cursor) -> ChangePage:
+    """Return the page of a client without a position. Raises PositionGone."""
     _refuse_others(call, connection, now)
     return ChangePage([], now, True, False)
 
 
 def _page(call: Call, cursor: Cursor, limit: int) -> ChangePage:
-    """Return what comes after the cursor now, at most `limit` providers. Raises PositionGone."""
+    """Return the changes after the cursor, of at most `limit` providers.
+
+    Raises PositionGone if the client has to read everything again.
+    """
 
     def read(connection: Connection, now: Cursor) -> ChangePage:
         _refuse_others(call, connection, now)
@@ -74,7 +78,7 @@ def _page(call: Call, cursor: Cursor, limit: int) -> ChangePage:
         if page is None:
             raise PositionGone(_GONE)
         if page.others:
-            # however long ago that was: the client's copy lacks what they wrote
+            # also if they don't write any more: the client's copy lacks what they wrote
             raise PositionGone(_OTHERS_WROTE)
         return page
 
@@ -87,12 +91,13 @@ def _page(call: Call, cursor: Cursor, limit: int) -> ChangePage:
 
 
 def _refuse_others(call: Call, connection: Connection, now: Cursor) -> None:
+    """Raise PositionGone if another service may write without naming its changes."""
     if call.others.may_write_now(connection, now):
         raise PositionGone(_OTHERS)
 
 
 def _reply(call: Call, page: ChangePage) -> flask.Response:
-    body: dict[str, Any] = {
+    body: Json = {
         "position": feed_position.written(page.cursor),
         "providers": page.providers,
         "complete": page.complete,

@@ -1,9 +1,14 @@
-"""The change feed for clients: who changed, a page at a time.
+"""Reads the change feed for clients: which providers changed, a page at a time (extensions.md 7).
 
-A snapshot reads all news at once (`change_feed.read`). A client may ask for a few, so a page may
-end inside a lane, even between two rows of one write. The cursor after the page is an ordinary one:
-the position of the last row that was read, and the mark of the write that took it. A row doesn't
-name its own write's mark, but the first row of the next write does; the lane has that of the last.
+A snapshot reads all new rows of the feed at once (`change_feed.read`). A client may ask for a few,
+so a page may end inside a lane, even between two rows of one write. The cursor after the page is an
+ordinary one: for each lane, the position of the last row that was read, and the mark of the write
+that appended it. A row doesn't have the mark of its own write, but that of the write before:
+
+    position  before            a page that ends at position 2 has the cursor (2, m2): the mark m2
+    1         m1  ┐ a write     of its write stands in the row at position 3. The mark of the last
+    2         m1  ┘             write of a lane stands in the lane itself
+    3         m2    the next
 
 The lane whose first unread row is the oldest comes first. So a lane in which writers are quicker
 than the client doesn't keep it from the changes of other lanes, however small its pages are.
@@ -30,11 +35,11 @@ _LANES_AT_ONCE = 500
 
 @dataclasses.dataclass(frozen=True)
 class ChangePage:
-    """A part of the news.
+    """Some of the changes after a cursor.
 
     :param providers: the uuids of providers that changed, each once
     :param cursor: where the next page begins
-    :param complete: whether there were no further news
+    :param complete: whether there were no further changes
     :param others: whether another service wrote meanwhile without naming its changes
     """
 
@@ -45,7 +50,7 @@ class ChangePage:
 
 
 class _Stretch(NamedTuple):
-    """The positions of a lane after `after`, up to `last`."""
+    """The rows of a lane at the positions after `after`, up to `last`."""
 
     lane: int
     after: int
@@ -81,11 +86,12 @@ _UUIDS = sa.select(resource_providers.c.id, resource_providers.c.uuid).where(
 
 
 def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> ChangePage | None:
-    """Return the next page after the cursor; None if the feed doesn't continue from there.
+    """Return the next page after the cursor; None if the client has to read everything again.
 
-    None is also returned for the deletion of a provider whose uuid isn't known any more: a worker
-    of an earlier version wrote it. And for a place among many ended lanes, because its position
-    would be long. Rows without a lane aren't read: `change_feed.has_news` gives them one first.
+    That is so if the feed doesn't go back to the cursor; if a provider was deleted whose uuid isn't
+    known any more, because a worker of an earlier version deleted it; and if the new cursor would
+    have many ended lanes, because its text would be long. Rows without a lane aren't read:
+    `change_feed.has_news` gives them one before.
 
     :param now: what `change_feed.start` returns in this transaction
     :param limit: the maximum number of providers, at least 1
@@ -103,9 +109,9 @@ def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Cha
 
 
 def _page(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> ChangePage | None:
-    """Return the next page.
+    """Return the next page, or None.
 
-    :param now: the lanes that there are, and those that ended after the cursor
+    :param now: the state of the lanes that exist, and of those that ended after the cursor
     """
     if any(
         lane not in now.lanes or now.lanes[lane][0] < position
@@ -117,12 +123,13 @@ def _page(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Ch
         for lane, state in sorted(now.lanes.items())
         if cursor.lanes.get(lane) != state
     }
-    owed = sum(now.lanes[lane][0] - position for lane, (position, _) in moved.items())
-    if owed > 2 * KEPT or any(
+    unread = sum(now.lanes[lane][0] - position for lane, (position, _) in moved.items())
+    if unread > 2 * KEPT or any(
         lane in cursor.lanes and now.lanes[lane][0] == position
         for lane, (position, _) in moved.items()
     ):
-        # too far behind, or another write has the position that the reader read last
+        # the client is too far behind; or, after a restored database, another write than the one
+        # that the client knows has the last position
         return None
     stretches = _first_stretches(
         [
@@ -146,10 +153,12 @@ def _page(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Ch
 
 
 class _Reading:
-    """What one page has so far.
+    """Reads the rows of one page, until it is full.
 
     :param now: the state of all lanes
-    :param lanes: the state of the lanes as far as they are read
+    :ivar lanes: the state of the lanes as far as they are read
+    :ivar ids: the ids of changed providers, in the order of the feed
+    :ivar deleted: the uuids of deleted providers, in the order of the feed
     """
 
     def __init__(
@@ -163,7 +172,6 @@ class _Reading:
         self._now = now
         self._limit = limit
         self.lanes = lanes
-        #: ids of changed providers and uuids of deleted ones, both in the order of the feed
         self.ids: dict[int, None] = {}
         self.deleted: dict[str, None] = {}
         self.others = False
@@ -172,23 +180,25 @@ class _Reading:
     def read_lane(
         self, lane: int, rows: Sequence[_ChangeRow], begun: tuple[int, int], is_cut: bool
     ) -> bool:
-        """Take in a lane's rows, up to the limit; return whether they continue from the cursor.
+        """Read a lane's rows, up to the limit; return whether they continue from the cursor.
 
+        :param rows: the rows after the cursor
         :param begun: the lane's state in the cursor
-        :param is_cut: whether there may be further rows
+        :param is_cut: whether the lane may have further rows
         """
         position, mark = begun
         last, _ = self._now.lanes[lane]
         if not rows:
-            # a lane that nobody has used yet
+            # a lane without a row, that nobody has used yet
             if last == position == 0:
                 self.lanes[lane] = self._now.lanes[lane]
                 return True
             return False
-        follows = all(row.position == place for place, row in enumerate(rows, position + 1))
-        if not follows or not (is_cut or rows[-1].position == last):
+        has_gaps = any(row.position != expected for expected, row in enumerate(rows, position + 1))
+        if has_gaps or not (is_cut or rows[-1].position == last):
             return False
-        # between two rows of one write, the cursor has that write's own mark
+        # the cursor has the mark of the write before these rows; between two rows of one write, it
+        # has that write's own mark
         if rows[0].before != mark and self._mark_of(lane, rows, 0) != mark:
             return False
         read = 0
@@ -237,10 +247,12 @@ class _Reading:
 
 
 def _oldest_first(connection: Connection, moved: Mapping[int, tuple[int, int]]) -> list[int]:
-    """Return the lanes in the order of the ids of their first rows after these positions.
+    """Return the lanes in the order of the ids of their first unread rows.
 
-    Ids are given about in the order of the writes, and all that matters here is that rows written
-    later have greater ones. A lane without such a row comes first.
+    Ids follow the order of the writes, if not exactly. It is enough that a row written much later
+    has a greater id. A lane without an unread row comes first.
+
+    :param moved: by lane, its state in the cursor
     """
     if len(moved) < 2:
         return list(moved)
@@ -255,7 +267,7 @@ def _oldest_first(connection: Connection, moved: Mapping[int, tuple[int, int]]) 
 
 
 def _first_stretches(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Return the first ones, which have MOST_ROWS positions together; the last one may be cut."""
+    """Return the first stretches, with at most MOST_ROWS rows in all; the last may be shortened."""
     chosen, left = [], MOST_ROWS
     for lane, after, last in stretches:
         if not left and last > after:
@@ -266,14 +278,14 @@ def _first_stretches(stretches: Sequence[_Stretch]) -> list[_Stretch]:
 
 
 def _rows_of(connection: Connection, stretches: Sequence[_Stretch]) -> dict[int, list[_ChangeRow]]:
-    """Return the rows of these positions in their order, by lane."""
+    """Return the rows of some stretches in their order, by lane."""
     found: dict[int, list[_ChangeRow]] = {}
     for part in parts(stretches, _LANES_AT_ONCE):
-        places = [
+        ranges = [
             sa.and_(_C.lane == lane, _C.position > after, _C.position <= last)
             for lane, after, last in part
         ]
-        rows = connection.execute(_ROWS.where(sa.or_(*places)).order_by(_C.lane, _C.position))
+        rows = connection.execute(_ROWS.where(sa.or_(*ranges)).order_by(_C.lane, _C.position))
         for lane, group in itertools.groupby(
             (_ChangeRow(*row) for row in rows), attrgetter("lane")
         ):

@@ -1,1 +1,1 @@
-"""Which extensions a service offers (extensions.md 1)."""
+"""Which extensions a service offers, and its version (extensions.md 1): all is in `handler.py`."""

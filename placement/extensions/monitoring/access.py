@@ -1,8 +1,8 @@
 """Who may read metrics without a token: neighbours that ask directly, by their addresses."""
 
 import ipaddress
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from wsgiref.types import StartResponse
 
 from oslo_config import cfg
 
@@ -44,7 +44,7 @@ class Neighbours:
         self.application = application
         self._allowed = allowed
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         refusal = self._refusal(environ)
         if refusal is None:
             return self.application(environ, start_response)

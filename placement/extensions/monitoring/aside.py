@@ -1,4 +1,8 @@
-"""Work on a thread beside the requests, awaited for a bounded time."""
+"""Does work on a thread of its own, for which requests wait for a bounded time.
+
+A database that doesn't answer may hold up the work for minutes. A request then stops waiting. The
+work goes on, and requests that come meanwhile wait for the same attempt.
+"""
 
 import logging
 import threading
@@ -17,6 +21,7 @@ class Attempt(Generic[T]):
     """One run of the work.
 
     :param ended: is called on its thread at the end
+    :ivar value: what the work returned, as a tuple of one; None: nothing yet, or it failed
     """
 
     def __init__(
@@ -55,9 +60,9 @@ class Attempt(Generic[T]):
 
 
 class Aside(Generic[T]):
-    """Does something again and again, never twice at the same time.
+    """Does something whenever it is asked for, never twice at the same time.
 
-    Only those who wait for an attempt keep what it found, which may be large.
+    Only those who wait for an attempt keep what it returned, which may be large.
 
     :param clock: seconds that never go back
     """
@@ -68,9 +73,9 @@ class Aside(Generic[T]):
         self._running: Attempt[T] | None = None
 
     def attempt(self, patience: float) -> Attempt[T]:
-        """Do the work, or take part in an attempt that is under way; wait for a bounded time.
+        """Begin an attempt unless one is under way; wait until it ends, for a bounded time.
 
-        All who wait for one attempt wait until `patience` seconds after it began.
+        The time ends `patience` seconds after the attempt began, also for those who come later.
         """
         with self._lock:
             if self._running is None:

@@ -1,4 +1,4 @@
-"""What the cloud has, for the page of metrics: sums over the snapshot, bounded in number."""
+"""What the cloud has, for /metrics: a bounded number of sums over the snapshot."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,15 +15,15 @@ from placement.storage.database.engine import Database
 #: seconds that a page waits for the snapshot, and for which numbers of consumers are kept
 PATIENCE = 2.0
 KEPT = 60.0
-#: most consumer types that are told apart; the others are `other`
+#: how many consumer types have a sample of their own; the others are `other` together
 MOST_TYPES = 100
 OTHER = "other"
 
 
 class CloudMetrics:
-    """Reads the figures beside the requests, and yields them as metrics.
+    """Reads the figures on a thread of its own, and yields them as metrics.
 
-    While the database doesn't answer, the last figures count. The snapshot isn't kept.
+    While the database doesn't answer, the page has the last figures. The snapshot isn't kept.
 
     :param current: returns the snapshot as of now
     :param clock: seconds that never go back
@@ -70,7 +70,7 @@ def families(snapshot: Snapshot, consumers_of: Mapping[str, int]) -> Iterator[Me
 
     :param consumers_of: how many consumers there are, by type
     """
-    told = {
+    texts = {
         "total": "All that the inventories have.",
         "reserved": "What the inventories keep back.",
         "capacity": "What can be allocated: (total - reserved) * allocation_ratio.",
@@ -78,7 +78,7 @@ def families(snapshot: Snapshot, consumers_of: Mapping[str, int]) -> Iterator[Me
     }
     sums = {
         name: GaugeMetricFamily(f"placement_resource_{name}", text, labels=["resource_class"])
-        for name, text in told.items()
+        for name, text in texts.items()
     }
     over = GaugeMetricFamily(
         "placement_providers_over_capacity",
@@ -89,8 +89,9 @@ def families(snapshot: Snapshot, consumers_of: Mapping[str, int]) -> Iterator[Me
     strays: dict[int, int] = {}
     for (_, class_id), used in snapshot.stray_usage.items():
         strays[class_id] = strays.get(class_id, 0) + used
-    found, counts = np.unique(snapshot_suspects.over_capacity(snapshot)[1], return_counts=True)
-    too_full = dict(zip(found.tolist(), counts.tolist(), strict=True))
+    _, classes = snapshot_suspects.over_capacity(snapshot)
+    class_ids, counts = np.unique(classes, return_counts=True)
+    too_full = dict(zip(class_ids.tolist(), counts.tolist(), strict=True))
     for class_id in sorted({*snapshot.columns, *strays}):
         column = snapshot.column(class_id)
         stray = strays.get(class_id, 0)

@@ -1,4 +1,4 @@
-"""What the workers counted, as metrics of prometheus-client."""
+"""What the workers counted, as metrics of prometheus-client (extensions.md 8)."""
 
 import os
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Counted:
         self._meter, self._slots, self._of_process = meter, slots, of_process
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the families; series without any event are left out if they have labels."""
+        """Yield the families. A series with labels is left out as long as it has no event."""
         self._meter.look()
         rows, living = self._numbers()
         for family in self._meter.layout.families:
@@ -71,7 +71,8 @@ class Counted:
         if family.kind is FamilyKind.GAUGE or (
             family.kind is FamilyKind.COUNTER and len(family.labels) == 1
         ):
-            # from 0 on, or the first event of a series is no increase; `other` only if it is used
+            # these begin with 0: Prometheus takes the first sample of a series for no increase. The
+            # last label value is `other`, which is shown only if it is used
             return sorted({*range(len(series) - 1), *used})
         return used
 

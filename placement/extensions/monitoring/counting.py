@@ -18,10 +18,10 @@ VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 @dataclasses.dataclass(frozen=True)
 class Counting:
-    """What a process counts with.
+    """The memory in which a process counts, and whether other processes share it.
 
-    :param of_process: whether nobody adds up what the processes count, so that their figures need
-        the label `pid`
+    :param of_process: whether each process counts for itself: then nobody adds up the figures of
+        processes, and they need the label `pid`
     :param listener: an open port for metrics alone
     """
 
@@ -46,9 +46,9 @@ class Counting:
     def under_other_servers(
         cls, layout: SeriesLayout, environ: Mapping[str, str]
     ) -> "Counting | None":
-        """Count in the folder that VARIABLE names, or else alone; None if nothing can be counted.
+        """Count in the folder that VARIABLE names, or else alone; None if the folder can't be used.
 
-        The log says what isn't as an operator may expect.
+        The log says so if nothing is counted, and if each process counts for itself.
         """
         folder = environ.get(VARIABLE)
         try:

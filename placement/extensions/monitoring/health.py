@@ -1,14 +1,14 @@
-"""Whether this process can serve requests now (extensions.md 8): the readiness of a node.
+"""Whether this process can serve requests now: the readiness of a node (extensions.md 8).
 
-What the last requests saw is read from memory. If they saw nothing lately, the database is asked on
-a thread beside the requests, and the answer is awaited for a bounded time.
+Requests note when the database last answered. If that was some time ago, the database is asked on a
+thread of its own, and the report waits for the answer for a bounded time.
 """
 
 import dataclasses
 import datetime
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from placement.extensions.monitoring.aside import Aside, Attempt
 from placement.storage.database.engine import Database
@@ -24,14 +24,14 @@ PATIENCE = 1.0
 
 
 class SnapshotState(Protocol):
-    """The snapshot, as far as a report tells of it."""
+    """What a report needs to know of the snapshot."""
 
     @property
     def is_distrusted(self) -> bool:
         """Whether the next search must load everything anew."""
 
     def age(self) -> float | None:
-        """Return the seconds since it was found to be as the database is; None: not loaded yet."""
+        """Return the seconds since it was last as new as the database; None: not loaded yet."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Check:
     unit: str | None = None
     output: str | None = None
 
-    def as_json(self, component: str, moment: str) -> dict[str, Any]:
+    def as_json(self, component: str, moment: str) -> dict[str, object]:
         """Return the check in the form of `application/health+json`."""
-        found: dict[str, Any] = {"componentType": component, "status": self.status, "time": moment}
+        shown = {"componentType": component, "status": self.status, "time": moment}
         named = {"observedValue": self.value, "observedUnit": self.unit, "output": self.output}
-        return found | {name: value for name, value in named.items() if value is not None}
+        return shown | {name: value for name, value in named.items() if value is not None}
 
 
 class Health:
@@ -89,7 +89,7 @@ class Health:
         return next(status for status in (FAIL, WARN, PASS) if status in found), checks
 
     def _asked(self) -> Attempt[str | None] | None:
-        """Ask the database if nobody else did, or if something was wrong."""
+        """Ask the database unless it answered a moment ago, and nothing was wrong."""
         is_fresh = self._database.seconds_since_answer() <= FRESH
         if is_fresh and self._database.is_prepared and self._has_schema:
             return None
@@ -125,7 +125,7 @@ class Health:
         return Check(PASS, round(age, 3), "s")
 
 
-def document(status: str, checks: dict[str, Check], version: str) -> dict[str, Any]:
+def document(status: str, checks: dict[str, Check], version: str) -> dict[str, object]:
     """Return the body of a report as `application/health+json`."""
     moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     kinds = {"database": "datastore", "schema": "datastore", "snapshot": "component"}

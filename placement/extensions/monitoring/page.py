@@ -1,7 +1,11 @@
-"""The page /metrics: bounded however large the cloud is, in Prometheus's and OpenMetrics' form."""
+"""The page /metrics, in Prometheus's and OpenMetrics' form (extensions.md 8).
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+It has a bounded size, however large the cloud is.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
+from wsgiref.types import StartResponse
 
 from prometheus_client import make_wsgi_app
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -45,15 +49,15 @@ def page(collecting: Sequence[Collecting]) -> WSGIApplication:
     """
     application: Callable[..., Iterable[bytes]] = make_wsgi_app(_All(collecting))
 
-    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         other = plain_text.unless_read(environ, start_response, plain_text.FORM)
         if other is not None:
             return other
         given: list[Any] = []
         body = b"".join(application(environ, lambda *more: given.extend(more)))
         status, headers = given
-        # some servers end an answer without a length by closing the connection, as does a worker
-        # that is killed
+        # without a length, some servers end an answer by closing the connection: then the answer of
+        # a worker that is killed looks complete
         start_response(status, [*headers, ("Content-Length", str(len(body)))])
         return [body]
 
@@ -61,7 +65,7 @@ def page(collecting: Sequence[Collecting]) -> WSGIApplication:
 
 
 class _All:
-    """What prometheus-client's application wants to have of a registry."""
+    """The methods of a registry that prometheus-client's application calls."""
 
     def __init__(self, collecting: Sequence[Collecting]) -> None:
         self._collecting = collecting

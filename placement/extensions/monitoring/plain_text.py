@@ -1,7 +1,6 @@
 """Short answers in plain text: refusals, and what a request with HEAD gets."""
 
-from collections.abc import Callable
-from typing import Any
+from wsgiref.types import StartResponse
 
 from placement.http.environ import Environ
 
@@ -11,7 +10,7 @@ READING = ("GET", "HEAD")
 
 def answer(
     environ: Environ,
-    start_response: Callable[..., Any],
+    start_response: StartResponse,
     status: str,
     text: str = "",
     form: str = FORM,
@@ -33,9 +32,7 @@ def answer(
     return [body]
 
 
-def unless_read(
-    environ: Environ, start_response: Callable[..., Any], form: str
-) -> list[bytes] | None:
+def unless_read(environ: Environ, start_response: StartResponse, form: str) -> list[bytes] | None:
     """Answer a request that doesn't get a page: 405, or to HEAD 200. None: it gets the page.
 
     :param form: the media type of the page

@@ -1,7 +1,7 @@
 """A port for metrics alone, served by a thread of every worker.
 
-The parent of the workers opens it, so it stays open while workers are replaced. It is for this
-machine only.
+The parent of the workers opens it, so it stays open while workers are replaced. Only this machine
+reaches it.
 """
 
 import contextlib
@@ -11,22 +11,25 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from wsgiref.types import StartResponse
 
 from placement.extensions.monitoring import plain_text
 from placement.extensions.monitoring.access import Neighbours
 from placement.http.environ import Environ, WSGIApplication
+
+#: what a server of the standard library calls a connection
+Socket = socket.socket | tuple[bytes, socket.socket]
 
 LOG = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 #: seconds that a client may take to send its request, and to read each part of the answer
 PATIENCE = 3.0
-#: key of a function that says whether the answer is only a part of what it should be
+#: key of a function; an application calls it to say whether its answer is only a part
 PARTIAL = "berth.partial"
-#: has the descriptor of the open port for the program that replaces this one
+#: names the descriptor of the open port to the program that replaces this one
 VARIABLE = "BERTH_METRICS_FD"
 
 
@@ -65,7 +68,7 @@ def _serve(server: "_Server") -> None:
 def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
     allowed = {path: Neighbours(page, None) for path, page in pages.items()}
 
-    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         page = allowed.get(environ["PATH_INFO"])
         if page is not None:
             return _logged(page, environ, start_response)
@@ -76,9 +79,9 @@ def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
 
 
 def _logged(
-    page: WSGIApplication, environ: Environ, start_response: Callable[..., Any]
+    page: WSGIApplication, environ: Environ, start_response: StartResponse
 ) -> Iterator[bytes]:
-    # whatever ends the process from here on, also SIGKILL
+    # first, so that the connection is reset whatever ends the process, also SIGKILL
     environ[PARTIAL](True)
     has_begun = False
     try:
@@ -97,17 +100,17 @@ class _PortClosed(Exception):
 
 
 class _Server(WSGIServer):
-    """One request at a time; what goes wrong with a client concerns nobody else."""
+    """Serves one request at a time; errors of a client's connection end nothing else."""
 
     def service_actions(self) -> None:
         """End when the port is closed: a closed one always looks as if somebody came."""
         if self.socket.fileno() < 0:
             raise _PortClosed
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Socket, client_address: object) -> None:
         """Say nothing: the client left, or was too slow."""
 
-    def shutdown_request(self, request: Any) -> None:
+    def shutdown_request(self, request: Socket) -> None:
         """Close the connection as it is: an end of its own would make a part look complete."""
         self.close_request(request)
 
@@ -122,11 +125,15 @@ class _Handler(WSGIRequestHandler):
         return {**super().get_environ(), PARTIAL: self._reset_at_close}
 
     def _reset_at_close(self, wanted: bool) -> None:
-        """Have the connection reset when it is closed: without a length, all looks complete."""
+        """Choose whether closing the connection resets it.
+
+        The pages have no length, so a client takes an ordinary end of the connection for the end of
+        the page.
+        """
         linger = struct.pack("ii", wanted, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""
 
     def get_stderr(self) -> io.StringIO:

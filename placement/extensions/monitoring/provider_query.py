@@ -20,7 +20,7 @@ INFO, TRAIT, ALLOCATIONS = "provider_info", "provider_trait", "resource_provider
 #: all families, and those that are shown if none is asked for
 FAMILIES = (*OF_CLASS, INFO, TRAIT, ALLOCATIONS)
 USUAL = (*OF_CLASS, INFO)
-#: longest pattern, and bytes that a pattern may take when it is prepared
+#: the longest pattern in characters, and the bytes that a compiled pattern may take
 _LONGEST, _LARGEST = 1_000, 1 << 20
 
 
@@ -43,7 +43,7 @@ class ProviderQuery:
 
 
 def asked(query: str) -> ProviderQuery:
-    """Read a query. Raises BadQuery.
+    """Read a query. Raises UnanswerableQuery if it can't be answered.
 
     `resource_class` and `families` may be given several times, or several names with commas.
     """
@@ -94,10 +94,10 @@ def _pattern(values: list[str]) -> Callable[[str], bool]:
         raise UnanswerableQuery(
             f"traits is one regular expression of at most {_LONGEST} characters."
         )
-    # this library's expressions have no backtracking
+    # the regular expressions of this library are those of Rust, which don't backtrack
     limits = jsonschema_rs.RegexOptions(size_limit=_LARGEST, dfa_size_limit=_LARGEST)
     try:
-        # by itself first: `)|(` would otherwise leave the parentheses
+        # first without the parentheses: `)|(` is valid only within them
         for pattern in (values[0], f"^(?:{values[0]})$"):
             test = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=limits)
     except ValueError:

@@ -1,12 +1,12 @@
-"""The page /metrics/providers: what exporters of the field serve, of every provider.
+"""The page /metrics/providers: samples of every provider, named as other exporters name them.
 
-It may have millions of lines. So it is written in parts, directly from the snapshot's columns.
+It may have millions of lines. So it is written some lines at a time, from the snapshot's columns.
 """
 
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from wsgiref.types import StartResponse
 
 import numpy as np
 
@@ -39,7 +39,7 @@ _LINES, _PROVIDERS = 2_000, 1_000
 #: how often the snapshot is read, if providers are deleted all the time
 _TIMES = 3
 FORM = "text/plain; version=0.0.4; charset=utf-8"
-_TOLD = {
+_TEXTS = {
     INFO: "Always 1: the uuids of a provider, its parent (or nothing) and its root.",
     TRAIT: "Always 1: a provider has a trait.",
     ALLOCATIONS: "What a consumer has of a provider; uuid is the consumer's.",
@@ -65,7 +65,7 @@ class ProviderPage:
         self._database, self._current, self._patience = database, current, patience
         self._reading = Aside(self._read)
 
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         try:
             wanted = asked(environ.get("QUERY_STRING", ""))
         except UnanswerableQuery as wrong:
@@ -86,7 +86,7 @@ class ProviderPage:
         for _ in range(_TIMES):
             snapshot = self._current()
             names = self._database.read(providers.named_generations)
-            # a provider that was deleted in between took along what the snapshot has of it
+            # otherwise a provider was deleted between the two, and the next snapshot lacks it
             if snapshot.register.slot_of_id.keys() <= names.keys():
                 break
         return snapshot, names
@@ -104,12 +104,12 @@ class CutOff(Exception):
 
 
 def _until_failure(page: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the page. Raises CutOff after a failure, which the log has."""
+    """Yield the page. Raises CutOff if it fails; the log then has the failure."""
     try:
         yield from page
     except Exception as error:
         log_unexpected(LOG, "/metrics/providers failed", error)
-        # the server logs it, too: without the failure, which may quote a statement
+        # the server logs this error, too: it is without the failure, which may quote a statement
         raise CutOff("/metrics/providers ended early") from None
 
 
@@ -123,9 +123,9 @@ def pieces(
     wanted: ProviderQuery,
     held: Callable[[Sequence[int]], Held],
 ) -> Iterator[bytes]:
-    """Yield the page's families, a part of the lines at a time.
+    """Yield the page's families, some lines at a time.
 
-    :param names: a provider that is missing here, just deleted or created, is left out
+    :param names: a provider that isn't in them is left out: it was just created or deleted
     :param held: returns what consumers hold of some providers
     """
     shown = _ProviderLines(snapshot, names, wanted)
@@ -133,11 +133,11 @@ def pieces(
         if family in wanted.families:
             yield from _parts(family, text, shown.of_class(family))
     if INFO in wanted.families:
-        yield from _parts(INFO, _TOLD[INFO], shown.infos())
+        yield from _parts(INFO, _TEXTS[INFO], shown.infos())
     if TRAIT in wanted.families:
-        yield from _parts(TRAIT, _TOLD[TRAIT], shown.traits())
+        yield from _parts(TRAIT, _TEXTS[TRAIT], shown.traits())
     if ALLOCATIONS in wanted.families:
-        yield from _parts(ALLOCATIONS, _TOLD[ALLOCATIONS], shown.allocations(held))
+        yield from _parts(ALLOCATIONS, _TEXTS[ALLOCATIONS], shown.allocations(held))
 
 
 def _head(family: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""How many suspects there are, for the page of metrics (extensions.md 12)."""
+"""How many suspects there are, for /metrics (extensions.md 12)."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -8,19 +8,19 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from placement.extensions.monitoring.aside import Aside
 from placement.extensions.suspects.rules import KINDS
 
-#: seconds that the first page waits for a look, and for which its numbers are kept: a look reads
-#: whole tables, and suspects are nothing that changes from scrape to scrape
+#: seconds that the first page waits for the numbers, and for which they are kept: counting suspects
+#: reads whole tables, and their numbers change slowly
 PATIENCE = 2.0
 KEPT = 300.0
 
 
 class Suspected:
-    """Looks for suspects beside the requests, seldom, and yields their numbers.
+    """Counts suspects on a thread of its own, seldom, and yields their numbers.
 
-    No page but the first one waits for a look: a page that finds the numbers too old starts one,
-    and shows the old ones. While the database doesn't answer, the last ones count.
+    Only the first page waits for the numbers. A later page that finds them too old has them counted
+    anew, and shows the old ones. While the database doesn't answer, pages have the last ones.
 
-    :param counts: looks
+    :param counts: returns how many suspects of each kind there are
     :param clock: seconds that never go back
     """
 
@@ -31,16 +31,16 @@ class Suspected:
         patience: float = PATIENCE,
     ) -> None:
         self._counts, self._clock, self._patience = counts, clock, patience
-        self._looking = Aside(self._look, clock)
+        self._counting = Aside(self._count, clock)
         self._latest: tuple[float, Mapping[str, int]] | None = None
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the one family, without samples before the first look has ended."""
+        """Yield the one family, without samples as long as there are no numbers yet."""
         latest = self._latest
         if latest is None:
-            self._looking.attempt(self._patience)
+            self._counting.attempt(self._patience)
         elif self._clock() - latest[0] > KEPT:
-            self._looking.attempt(0)
+            self._counting.attempt(0)
         found = GaugeMetricFamily(
             "placement_suspects",
             "What may be wrong, by its kind; see GET /berth/v1/suspects.",
@@ -51,6 +51,6 @@ class Suspected:
                 found.add_metric([kind], self._latest[1].get(kind, 0))
         yield found
 
-    def _look(self) -> None:
+    def _count(self) -> None:
         begun = self._clock()
         self._latest = begun, self._counts()

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from placement.errors import PlacementError, kinds_of
 from placement.extensions.openapi.examples import example
@@ -10,7 +10,7 @@ from placement.extensions.openapi.forms import Forms, camel
 from placement.http.content_headers import JSON, NDJSON
 from placement.http.extensions import is_below_prefix
 from placement.microversions import OLDEST, Version, name, pick
-from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN, AnswerTable
+from placement.schemas.answer_shapes import NOT_GIVEN, AnswerTable, Bodiless
 from placement.schemas.json_schema import Json, Schema
 from placement.schemas.refusals import (
     ANYWHERE,
@@ -26,7 +26,7 @@ from placement.schemas.refusals import (
 from placement.schemas.success_headers import success_headers
 
 _TEXT: Json = {"schema": {"type": "string"}}
-#: what the titles of successes are
+#: the titles of successes, by status
 _SUCCESSES = {200: "OK", 201: "Created", 204: "No Content", 304: "Not Modified"}
 
 #: RFC 9110, 5.6.7
@@ -124,13 +124,13 @@ def _success(
     place: EndpointPlace,
     status: int,
     version: Version,
-    shape: Any,
+    shape: Schema | Bodiless,
     forms: Forms,
     media: Sequence[str],
 ) -> Json:
     headers = success_headers(place.path, place.method, status, version)
     answer: Json = {"description": _SUCCESSES[status], "headers": _headers(headers)}
-    if shape is not NO_BODY:
+    if not isinstance(shape, Bodiless):
         schema = forms.component(f"{camel(place.operation)}Response", shape.source)
         answer["content"] = {each: {"schema": schema} for each in media}
         shown = example(place.method, place.path)
@@ -224,7 +224,7 @@ def _any(shapes: Sequence[Schema]) -> Json:
         return {"anyOf": sources}
     errors = [source["properties"]["errors"] for source in sources]
     items = [error["items"] for error in errors]
-    properties: dict[str, Any] = {}
+    properties: Json = {}
     for item in items:
         properties |= {key: properties.get(key, value) for key, value in item["properties"].items()}
     required = [key for key in items[0]["required"] if all(key in i["required"] for i in items)]
@@ -238,7 +238,10 @@ def _content(schema: Json) -> Json:
 
 
 def _headers(names: Mapping[str, bool]) -> Json:
-    """Return references to headers, from whether each is always there."""
+    """Return references to headers.
+
+    :param names: by name of a header, whether the answer always has it
+    """
     return {
         each: {"$ref": HEADERS_AT + (each if always else f"{_OPTIONAL}{each}")}
         for each, always in names.items()

@@ -1,7 +1,6 @@
 """The whole document, of one microversion or of all of them (extensions.md 11)."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from oslo_policy import policy
 
@@ -16,6 +15,7 @@ from placement.http.content_headers import JSON
 from placement.http.environ import template_of
 from placement.http.extensions import OPEN_PATHS
 from placement.microversions import HISTORY, Version, name, pick
+from placement.routes import Endpoint
 from placement.schemas.json_schema import Json, Schema
 
 OPENAPI = "3.1.0"
@@ -81,7 +81,7 @@ def _info(version: Version) -> Json:
 def _operation(
     api: Api,
     path: str,
-    endpoint: Any,
+    endpoint: Endpoint,
     version: Version,
     forms: Forms,
     rules: Mapping[tuple[str, str], policy.DocumentedRuleDefault],
@@ -130,7 +130,7 @@ def _body(
     return {"required": True, "content": {JSON: media}}
 
 
-def _summary(handler: Any) -> str:
+def _summary(handler: Callable[..., object]) -> str:
     """Return the sentence about a handler that has no policy: its docstring's second paragraph."""
     paragraphs = [" ".join(each.split()) for each in (handler.__doc__ or "").split("\n\n")]
     return paragraphs[1]

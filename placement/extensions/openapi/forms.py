@@ -35,7 +35,7 @@ class Forms:
         return {"$ref": ANSWERS + name}
 
     def of(self, schema: Any) -> Any:
-        """Return the schema itself, or a reference if other bodies share it."""
+        """Return a schema, or a list of them, converted; a reference if other bodies share it."""
         if isinstance(schema, list):
             return [self.of(item) for item in schema]
         if not isinstance(schema, dict):
@@ -46,7 +46,8 @@ class Forms:
     def component(self, name: str, schema: Json) -> Json:
         """Return a reference to the schema, which becomes the component with this name."""
         if name not in self.components:
-            # before its parts, so that the order of components is that of their first use
+            # the name is taken before those of its parts, so that components are in the order of
+            # their first use
             self.components[name] = {}
             self.components[name] = self._converted(self._with_named_choices(name, schema))
         return {"$ref": SCHEMAS + name}

@@ -7,12 +7,13 @@ A parameter that only some versions demand has their range as `required` in its 
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from placement.extensions.openapi.forms import SCHEMAS
 from placement.microversions import NEWEST, OLDEST, Version, name
 from placement.schemas.json_schema import Json
 
+K = TypeVar("K")
 MARK = "x-openstack"
 _VERSION_HEADER = "OpenStack-API-Version"
 _PATTERN = r"^placement 1\.[0-9]+$"
@@ -109,7 +110,7 @@ def _parameter(forms: Mapping[Version, Json], around: Iterable[Version]) -> Json
 def _answer(forms: Mapping[Version, Json], around: Iterable[Version]) -> Json:
     found = dict(forms[max(forms)])
     if "$ref" in found:
-        # an answer that has its forms itself
+        # the component that it refers to has the forms
         return found
     contents = {v: form["content"] for v, form in forms.items() if "content" in form}
     if contents:
@@ -130,10 +131,13 @@ def _contents(contents: Mapping[Version, Json], around: Iterable[Version]) -> Js
 
 
 def _by_key(
-    tables: Mapping[Version, Mapping[Any, Json]],
+    tables: Mapping[Version, Mapping[K, Json]],
     join: Callable[[Mapping[Version, Json], Iterable[Version]], Json],
-) -> dict[Any, Json]:
-    """Join what the versions' tables have at the same key; `join` also gets all versions."""
+) -> dict[K, Json]:
+    """Join what the tables of versions have at the same key.
+
+    :param join: gets what the versions have that have the key, and all versions
+    """
     versions = list(tables)
     keys = dict.fromkeys(key for version in reversed(versions) for key in tables[version])
     return {
@@ -159,7 +163,12 @@ def _schema(forms: Mapping[Version, Json]) -> Json:
 def _mark(
     versions: Iterable[Version], oldest: Version, newest: Version, always: bool = False
 ) -> Json:
-    """Return the mark of what exists in these versions only; nothing if it always does."""
+    """Return the mark of what exists in these versions only; empty if it exists in all of them.
+
+    :param oldest: the first of all versions
+    :param newest: the last of all versions
+    :param always: whether the first version stands in the mark even if it is the oldest one
+    """
     found = _range(versions, oldest if not always else None, newest)
     return {MARK: found} if found else {}
 
@@ -167,7 +176,7 @@ def _mark(
 def _range(
     versions: Iterable[Version], oldest: Version | None = None, newest: Version = NEWEST
 ) -> Json:
-    """Return the first version and the last one, without those that go without saying."""
+    """Return the first version unless it is `oldest`, and the last one unless it is `newest`."""
     first, last = min(versions), max(versions)
     found = {}
     if oldest is None or first > oldest:
@@ -180,9 +189,10 @@ def _range(
 def _with_common_components(
     documents: Mapping[Version, Json],
 ) -> tuple[dict[Version, Json], Json]:
-    """Return the documents with schemas of one name space, and these schemas.
+    """Return the documents with common names of schemas, and the schemas by name.
 
-    One that differs between versions gets the version since which it is so into its name.
+    A schema that is the same in all versions keeps its name. Of one that differs, each form gets
+    the version since which it is so into its name: `TraitsListAllResponse_1_15`.
     """
     variants: dict[str, dict[str, str]] = {}
     names: dict[Version, dict[str, str]] = {}
@@ -205,6 +215,7 @@ def _with_common_components(
 
 
 def _inlined(value: Any, schemas: Json) -> Any:
+    """Return a JSON value with schemas in the place of references to them."""
     if isinstance(value, list):
         return [_inlined(item, schemas) for item in value]
     if not isinstance(value, dict):
@@ -215,6 +226,7 @@ def _inlined(value: Any, schemas: Json) -> Any:
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Return a JSON value whose references to schemas have new names."""
     if isinstance(value, list):
         return [_renamed(item, names) for item in value]
     if not isinstance(value, dict):

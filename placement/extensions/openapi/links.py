@@ -1,7 +1,7 @@
-"""Links: how what one answer tells leads to other requests (OpenAPI 3.1, 4.8.20).
+"""Links: how one answer leads to other requests (OpenAPI 3.1, 4.8.20).
 
-They follow from the paths. What is made below `/resource_classes` is found at
-`/resource_classes/{name}`, and what has a path has the paths below it, too.
+They follow from the paths. What a POST to `/resource_classes` creates is at
+`/resource_classes/{name}`; and the answer of a path leads to the paths below it.
 """
 
 import re
@@ -29,7 +29,7 @@ def _links(
 ) -> Iterator[tuple[str, Json]]:
     own = {place: f"$request.path.{place}" for place in _PLACE.findall(path)}
     if method == "delete":
-        # what was deleted isn't there any more
+        # after it, the path doesn't exist any more
         return
     for other, methods in paths.items():
         values = None

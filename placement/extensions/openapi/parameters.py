@@ -73,7 +73,7 @@ def _parameter(key: str, rule: Json, version: Version, is_needed: bool = False) 
     plain = {word: value for word, value in rule.items() if word != "type"}
     kinds = rule.get("type")
     if isinstance(kinds, list):
-        # the service reads texts; that of a number counts as a number
+        # a query has texts only; the text of an integer is valid as an integer
         kinds = "integer" if "integer" in kinds else kinds[0]
     one = ({"type": kinds} if kinds else {}) | _fitting(kinds, plain)
     found: Json = {"name": key, "in": "query", "required": is_needed}

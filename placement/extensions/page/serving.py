@@ -4,9 +4,9 @@ What the page shows it asks of the API, with the reader's token, like any other 
 """
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 from urllib.parse import urlsplit
+from wsgiref.types import StartResponse
 
 from oslo_config import cfg
 
@@ -79,7 +79,7 @@ def _file(file: PageFile, headers: list[tuple[str, str]]) -> WSGIApplication:
     # a browser asks each time whether a file is still the same, so that an upgrade shows at once
     fixed = [("Cache-Control", "no-cache"), ("ETag", quoted(file.tag)), *headers]
 
-    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         kept = _guarded(environ, fixed)
         if {file.tag, ANY} & set(named(environ.get("HTTP_IF_NONE_MATCH"))):
             start_response("304 Not Modified", kept)
@@ -91,7 +91,7 @@ def _file(file: PageFile, headers: list[tuple[str, str]]) -> WSGIApplication:
 
 
 def _session(body: bytes, headers: list[tuple[str, str]]) -> WSGIApplication:
-    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         about = _about("application/json", body)
         start_response("200 OK", [*about, ("Cache-Control", "no-store"), *headers])
         return [body]
@@ -102,7 +102,7 @@ def _session(body: bytes, headers: list[tuple[str, str]]) -> WSGIApplication:
 def _sent_to(address: str, headers: list[tuple[str, str]]) -> WSGIApplication:
     """Return what sends browsers to an address that is relative: also below a prefix."""
 
-    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         start_response(
             "308 Permanent Redirect",
             [
@@ -118,7 +118,7 @@ def _sent_to(address: str, headers: list[tuple[str, str]]) -> WSGIApplication:
 
 
 def _read_only(answer: WSGIApplication, headers: list[tuple[str, str]]) -> WSGIApplication:
-    def checked(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def checked(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         environ[ROUTE] = PAGE
         method = environ["REQUEST_METHOD"]
         if method not in ("GET", "HEAD"):

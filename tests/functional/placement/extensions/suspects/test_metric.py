@@ -81,7 +81,7 @@ class TestLooks:
 
     def test_a_first_look_that_takes_long_shows_nothing_yet(self, collecting):
         slow = Suspected(lambda: {"two_roots": 1}, patience=-1)
-        slow._looking.attempt = lambda patience: None
+        slow._counting.attempt = lambda patience: None
         assert shown(slow) == {}
 
 
