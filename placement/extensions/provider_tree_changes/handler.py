@@ -23,6 +23,7 @@ from placement.handlers.consumer_requests import requests_from, tries
 from placement.handlers.inventories import CAPACITY_REFUSED, CLASS_UNKNOWN, stock_from
 from placement.handlers.resource_providers import CHANGE_REFUSED, CREATION_REFUSED
 from placement.http.call import NOW, Call
+from placement.schemas.json_schema import Json
 
 T = TypeVar("T")
 
@@ -62,7 +63,10 @@ def change(call: Call, root_uuid: str) -> flask.Response:
 
 
 def _by_provider(given: Mapping[str, Any], read: Callable[[Any], T]) -> dict[str, T]:
-    """Return what is given for each provider, by normalised uuid. Raises BadRequest."""
+    """Return what is given for each provider, by normalised uuid.
+
+    Raises BadRequest if a uuid is given twice.
+    """
     found: dict[str, T] = {}
     for key, value in given.items():
         uuid = uuids.normalised(key)
@@ -72,7 +76,7 @@ def _by_provider(given: Mapping[str, Any], read: Callable[[Any], T]) -> dict[str
     return found
 
 
-def _wanted(given: Mapping[str, Any]) -> WantedProvider:
+def _wanted(given: Json) -> WantedProvider:
     parent = given.get("parent_provider_uuid", UNCHANGED)
     return WantedProvider(
         generation=given["generation"],

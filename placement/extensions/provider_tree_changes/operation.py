@@ -1,4 +1,4 @@
-"""Write a whole tree of providers, with its allocations (extensions.md 3)."""
+"""The transaction that writes a whole tree of providers, with allocations (extensions.md 3)."""
 
 import collections
 import contextlib
@@ -43,11 +43,17 @@ def change_tree(
     change, by uuid. The generation of a provider is incremented by one if its inventories, traits,
     aggregates or allocations are written.
 
-    Raises NamedTwice, ProviderNotFound (the root), NamedProviderUnknown, GenerationConflict,
-    DuplicateName, CreationRefused, ObjectRefused, ProviderOutsideTree, BadRequest (a ratio that is
-    NaN or infinite), InvalidCapacity, UnknownTraits, InvalidCustomName, ConcurrentUpdate (a
-    consumer's generation), ProviderHasChildren, ProviderInUse and what `reshaper.replace` raises;
-    LostRace if other writers interfered `tries` times.
+    Raises an error if the change can't be made:
+
+    - because of the request itself: NamedTwice, BadRequest (a ratio that is NaN or infinite),
+      InvalidCapacity, InvalidCustomName
+    - because of what it names: ProviderNotFound (the root), NamedProviderUnknown, UnknownTraits,
+      DuplicateName
+    - because of the tree afterwards: CreationRefused, ObjectRefused, ProviderOutsideTree,
+      ProviderHasChildren, ProviderInUse
+    - because others wrote since the caller read: GenerationConflict, ConcurrentUpdate (a consumer's
+      generation)
+    - as `reshaper.replace` does; and LostRace if other writers interfered `tries` times
 
     :param may_be_full: whether `reserved` may equal `total` (since microversion 1.26)
     :param may_reparent: whether a provider that has a parent may change it (since 1.37)
@@ -65,7 +71,7 @@ def change_tree(
         plan.refuse_no_root()
         reshaper.check_generations(change.generations, nodes, "providers")
         reshaper.check_generations(change.remove, nodes, "remove")
-        holders = _refuse_names(connection, plan)
+        holders = _givers_of_names(connection, plan)
         locked.check_generations()
         plan.refuse_misplaced(may_reparent)
         refuse_unknown_providers(change.requests, {*nodes, *change.new})
@@ -74,7 +80,7 @@ def change_tree(
 
         galera_locks.hold_trees(connection, plan.roots)
         ids = _place(connection, plan, holders, {uuid: node.id for uuid, node in nodes.items()})
-        kinds = _describe(connection, change, known, ids)
+        kinds = _write_traits_and_aggregates(connection, change, known, ids)
         with _classes_as_seen(change):
             entries = reshaper.replace(connection, stocks, locked, ids, change.new)
         gone = {uuid: ids[uuid] for uuid in change.remove}
@@ -85,7 +91,7 @@ def change_tree(
         _mark(kinds, used, ChangeKind.USAGE)
         written = kinds.keys() - gone.values()
         providers.bump(connection, written)
-        # what follows changes no generation
+        # the snapshots of all workers need to know of the following, too; it changes no generation
         _mark(kinds, locked.provider_ids(), ChangeKind.USAGE)
         _mark(kinds, plan.shifted(), ChangeKind.ROW)
         _mark(kinds, (ids[uuid] for uuid in (*plan.renamed, *change.new)), ChangeKind.ROW)
@@ -126,10 +132,10 @@ def _locked(
     return plan, nodes
 
 
-def _refuse_names(connection: Connection, plan: TreePlan) -> set[str]:
-    """Raise CreationRefused or DuplicateName if a provider can't have its name or uuid.
+def _givers_of_names(connection: Connection, plan: TreePlan) -> set[str]:
+    """Return the uuids of the providers that give up a name which another one gets.
 
-    Return the uuids of the providers that give up a name which another one gets.
+    Raises CreationRefused or DuplicateName if a provider can't have its name or uuid.
     """
     new = plan.change.new
     for uuid, wanted in new.items():
@@ -146,7 +152,7 @@ def _refuse_names(connection: Connection, plan: TreePlan) -> set[str]:
 def _names(connection: Connection, change: TreeChange) -> tuple[dict[str, Trait], bool]:
     """Return the wanted traits by name, and whether traits or resource classes were created.
 
-    Raises UnknownTraits or InvalidCustomName.
+    Raises UnknownTraits if a trait doesn't exist, InvalidCustomName if a name can't be created.
     """
     wanted = dict.fromkeys(name for each in change.providers.values() for name in each.traits or ())
     if not change.create_names:
@@ -194,15 +200,13 @@ def _custom(names: Iterable[str], kind: str) -> list[str]:
 def _place(
     connection: Connection, plan: TreePlan, holders: Iterable[str], stored: Mapping[str, int]
 ) -> dict[str, int]:
-    """Create, rename and move providers.
+    """Create, rename and move providers; return the ids of stored and new ones, by uuid.
 
     :param holders: uuids of the providers that give up a name which another one gets
     :param stored: ids of the stored providers, by uuid
-
-    Return the same with the new ones.
     """
     ids = dict(stored)
-    # names are unique at any time, so a name has to be free before another provider gets it
+    # names are unique at any time: so providers that give up a name get a random one first
     providers.rename(connection, {ids[uuid]: random_name() for uuid in holders})
     for level in plan.levels():
         ids |= providers.insert(connection, [_row(plan, uuid, ids) for uuid in level])
@@ -226,7 +230,7 @@ def _row(plan: TreePlan, uuid: str, ids: Mapping[str, int]) -> NewProvider:
     return NewProvider(uuid, name, ids[parent], ids[plan.change.root])
 
 
-def _describe(
+def _write_traits_and_aggregates(
     connection: Connection, change: TreeChange, known: Mapping[str, Trait], ids: Mapping[str, int]
 ) -> dict[int, ChangeKind]:
     """Write traits and aggregates; return what changes, by provider id.

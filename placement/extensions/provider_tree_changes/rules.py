@@ -26,7 +26,7 @@ MOST_LEVELS = 1_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WantedProvider:
-    """How a provider is to be; what is None, or UNCHANGED, stays as it is.
+    """What a provider is to be after the change. What is None, or UNCHANGED, stays as it is.
 
     :param generation: the generation that the caller expects; None: the provider is new
     :param parent: uuid of the parent; None: the provider is a root
@@ -43,7 +43,7 @@ class WantedProvider:
 
 @dataclasses.dataclass(frozen=True)
 class TreeChange:
-    """What a request wants to become of a tree.
+    """What a request wants to change in a tree.
 
     :param root: uuid of the root that the tree has afterwards
     :param providers: by uuid
@@ -75,7 +75,7 @@ class TreeChange:
         }
 
     def named(self) -> set[str]:
-        """Return the uuids of the providers that the change is about, and of their parents."""
+        """Return the uuids of all providers that the change names, parents included."""
         parents = (wanted.parent for wanted in self.providers.values())
         return {self.root, *self.providers, *self.remove} | {
             parent for parent in parents if isinstance(parent, str)
@@ -137,7 +137,7 @@ class TreePlan:
 
     @functools.cached_property
     def moved(self) -> dict[int, str | None]:
-        """The new parents of stored providers that get another one, as uuids, by id."""
+        """The uuids of the new parents of stored providers that get another one, by id."""
         return {
             self.members[uuid].id: self.parents[uuid]
             for uuid in self.change.providers
@@ -162,10 +162,10 @@ class TreePlan:
 
     @property
     def rows(self) -> set[int]:
-        """Ids of the stored providers that the change writes, and of those that it depends on.
+        """Ids of the stored providers to lock: those that the change writes, or depends on.
 
-        A move concerns all providers of the trees: a claim that takes of one of them chose it in
-        its tree as it was.
+        A move locks all providers of the trees: a claim that takes of any of them chose it because
+        of the tree that it was in.
         """
         if self.moved:
             return {member.id for member in self.members.values()} | set(self.joining)
@@ -184,11 +184,11 @@ class TreePlan:
             raise ProviderNotFound(uuid=root)
 
     def refuse_misplaced(self, may_reparent: bool) -> None:
-        """Raise an error for the first provider that can't be where the change wants it.
+        """Raise an error if a provider can't be where the change wants it.
 
         Raises CreationRefused (of a new provider) or ObjectRefused if the parent doesn't exist or
         the provider would be its own ancestor, and ProviderOutsideTree if it would be in another
-        tree.
+        tree. The first such provider of the request counts.
 
         :param may_reparent: whether a provider that has a parent may change it (microversion 1.37)
         """
@@ -220,7 +220,7 @@ class TreePlan:
     def levels(self) -> Iterator[list[str]]:
         """Yield the new providers, each after its parent; the root of a new tree comes alone.
 
-        Raises TooMuchAtOnce after MOST_LEVELS.
+        Raises TooMuchAtOnce if there are more than MOST_LEVELS levels.
         """
         new = self.change.new
         below: dict[str | None, list[str]] = {}

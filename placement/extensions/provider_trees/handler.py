@@ -16,9 +16,9 @@ from placement.storage.database.engine import Connection
 from placement.storage.feed import change_feed, feed_position
 from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
 
-#: changes after which an answer is read again, because they may move a provider into another tree
+#: changes that may move a provider into another tree, whichever provider it is
 _ANYWHERE = ChangeKind.ROW | ChangeKind.DELETED
-#: so many changes after a client's position aren't looked at: reading trees costs no more
+#: at most so many changes are looked at: if there are more, reading the trees anew costs no more
 _MOST_NEWS = 1000
 
 
@@ -34,7 +34,7 @@ def _read(call: Call, query: TreesQuery) -> flask.Response:
     is_stream = call.form == NDJSON
     limit = query.limit if is_stream or query.limit is not None else TREES_OF_PAGE
 
-    # the cursor is read before anything else: a change after this position is in the feed
+    # the cursor is read before the trees: a change that the answer lacks is in the feed after it
     def write(connection: Connection, cursor: Cursor) -> tuple[Cursor, bool]:
         position = feed_position.written(cursor)
         is_watched = not call.others.may_write_now(connection, cursor)
@@ -51,7 +51,7 @@ def _read(call: Call, query: TreesQuery) -> flask.Response:
 
 
 def _tag(call: Call, query: TreesQuery, cursor: Cursor) -> str | None:
-    """Return the tag; None if a header might be too short for it: more writes run than usual."""
+    """Return the tag; None if it might be too long for a header, as with many writers at a time."""
     if not feed_position.is_short(cursor):
         return None
     return f"{feed_position.written(cursor)}.{_about(call, query)}"
@@ -65,14 +65,14 @@ def _about(call: Call, query: TreesQuery) -> str:
 def _unchanged(call: Call, query: TreesQuery) -> flask.Response | None:
     """Return the response to a client that has the answer already; None if it hasn't.
 
-    Changes by writers that don't append to the feed can't be seen here. So while there may be such
-    writers, no client has the answer.
+    The feed lacks changes by other services. So while one may write, the answer is read anew.
     """
     tags = entity_tags.named(call.environ.get("HTTP_IF_NONE_MATCH"))
     if not tags:
         return None
     if tags == [entity_tags.ANY]:
-        # the client has something, whatever it is: no tag is given, as it isn't known of what
+        # `*`: any answer that the client has is good enough. It gets no tag: it isn't known which
+        # answer it has
         call.database.read(lambda connection: rows.refuse_unknown(connection, query.wanted))
         return call.unchanged(None)
     if call.others.may_write:
@@ -88,7 +88,7 @@ def _unchanged(call: Call, query: TreesQuery) -> flask.Response | None:
 
 
 def _cursors(tags: list[str], about: str) -> Iterator[Cursor]:
-    """Return the cursors of tags for this question; a long one gets an answer with a new tag."""
+    """Yield the cursors in tags for the same query, but no long ones: see `_tag`."""
     for tag in tags:
         position, _, of = tag.rpartition(".")
         if of == about:
@@ -101,7 +101,10 @@ def _cursors(tags: list[str], about: str) -> Iterator[Cursor]:
 def _still_true(
     call: Call, query: TreesQuery, cursor: Cursor
 ) -> Callable[[Connection, Cursor], Cursor | None]:
-    """Return a question for the cursor up to which the answer is unchanged; None if it isn't."""
+    """Return a function that returns the cursor up to which the answer is unchanged.
+
+    It returns None if the answer may have changed.
+    """
 
     def ask(connection: Connection, now: Cursor) -> Cursor | None:
         news = change_feed.read(connection, cursor, _MOST_NEWS)

@@ -1,4 +1,4 @@
-"""Read the query of GET /berth/v1/provider_trees (extensions.md 2)."""
+"""Reads the query of GET /berth/v1/provider_trees (extensions.md 2)."""
 
 import base64
 import dataclasses
@@ -44,7 +44,7 @@ class TreesQuery:
 
     @property
     def named(self) -> list[str]:
-        """The uuids of providers to whose trees the answer is limited; [] if it isn't."""
+        """The uuids of the providers whose trees alone are in the answer; []: any trees may be."""
         wanted = self.wanted
         single = [uuid for uuid in (wanted.uuid, wanted.in_tree) if uuid is not None]
         return single + sorted(wanted.uuids or ())
@@ -57,7 +57,7 @@ class TreesQuery:
 
 
 def read_query(text: str, version: Version) -> TreesQuery:
-    """Parse a query string. Raises BadQuery, DuplicateKey or BadRequest."""
+    """Parse a query string. Raises BadQuery, DuplicateKey or BadRequest if it is invalid."""
     read = _read_once if len(text) <= _LONGEST_KEPT else _read
     return read(text, version)
 

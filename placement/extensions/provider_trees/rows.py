@@ -1,7 +1,7 @@
-"""Whole trees: which there are, and all that belongs to their providers (extensions.md 2).
+"""Reads which trees there are, and all that belongs to their providers (extensions.md 2).
 
-Each function is one statement for any number of trees. The trees are given by the database ids of
-their roots, and the statements join by root, so that they name trees and never each provider.
+Each function is one statement for any number of trees. The statements have the database ids of the
+roots as parameters and join by root, so that they don't name each provider.
 """
 
 import functools
@@ -30,7 +30,7 @@ from placement.storage.tables import resource_providers as providers
 #: rows that are fetched from the driver together
 _BATCH = 2048
 
-#: rows whose first column is the id of a provider; rows of one provider stand together
+#: rows whose first column is the id of a provider; the rows of one provider follow each other
 Rows = Iterator[Sequence[Any]]
 
 
@@ -42,7 +42,7 @@ class Root(NamedTuple):
 
 
 class TreePlace(NamedTuple):
-    """A provider with its place in its tree, by database ids."""
+    """A provider and where it is in its tree, by database ids."""
 
     id: int
     uuid: str
@@ -74,10 +74,10 @@ def roots(
 ) -> Iterator[Root]:
     """Yield the roots of the trees in which a provider passes the filter, ordered by uuid.
 
-    :param after: a uuid; roots up to it are left out. There needn't be such a root
-    :param limit: how many roots to yield at most
+    Raises BadRequest if a trait or a resource class doesn't exist.
 
-    Raises BadRequest for traits and resource classes that don't exist.
+    :param after: a uuid: only roots with greater uuids are yielded. There needn't be such a root
+    :param limit: how many roots to yield at most
     """
     search = prepared(connection, wanted)
     if search is None:
@@ -88,18 +88,18 @@ def roots(
     if limit is not None:
         values["limit"] = limit
     question = _statement(shape, after is not None, limit is not None)
-    for part in connection.execute(question, values).partitions(_BATCH):
-        yield from (Root(*row) for row in part)
+    for batch in connection.execute(question, values).partitions(_BATCH):
+        yield from (Root(*row) for row in batch)
 
 
 def refuse_unknown(connection: Connection, wanted: ProviderFilter) -> None:
-    """Raise what `roots` raises."""
+    """Raise BadRequest if a trait or a resource class doesn't exist."""
     prepared(connection, wanted)
 
 
 @functools.lru_cache(maxsize=256)
 def _statement(shape: SearchShape, is_continued: bool, is_limited: bool) -> sa.Select[Any]:
-    """Make the query of a shape; its values are parameters."""
+    """Return the statement for filters of one shape; the values of a filter are parameters."""
     question = _ROOTS
     chosen = conditions(shape)
     if chosen:
@@ -206,7 +206,7 @@ def places(connection: Connection, root_ids: Sequence[int]) -> list[TreePlace]:
     return [TreePlace(*row) for row in connection.execute(_PLACES, {"roots": list(root_ids)})]
 
 
-def stocks(connection: Connection, root_ids: Sequence[int]) -> Rows:
+def inventory_values(connection: Connection, root_ids: Sequence[int]) -> Rows:
     """Yield (provider id, class), then the values of `inventories.RECORD`."""
     return _rows(connection, _INVENTORIES, root_ids)
 
@@ -235,7 +235,7 @@ def held(connection: Connection, root_ids: Sequence[int]) -> Rows:
 
 
 _named = providers.alias("named")
-_OF_THEM = (
+_IN_TREES_OF_NAMED = (
     sa.select(sa.literal(1))
     .where(
         among(providers.c.id, "ids"),
@@ -249,10 +249,10 @@ _OF_THEM = (
 
 def have_any(connection: Connection, uuids: Sequence[str], ids: Iterable[int]) -> bool:
     """Return whether any provider of `ids` is in the tree of a provider of `uuids`."""
-    question = connection.execute(_OF_THEM, {"uuids": list(uuids), "ids": list(ids)})
-    return question.first() is not None
+    rows = connection.execute(_IN_TREES_OF_NAMED, {"uuids": list(uuids), "ids": list(ids)})
+    return rows.first() is not None
 
 
 def _rows(connection: Connection, question: sa.Select[Any], root_ids: Sequence[int]) -> Rows:
-    for part in connection.execute(question, {"roots": list(root_ids)}).partitions(_BATCH):
-        yield from part
+    for batch in connection.execute(question, {"roots": list(root_ids)}).partitions(_BATCH):
+        yield from batch

@@ -1,7 +1,7 @@
-"""Write the answer of a read of whole trees, page by page (extensions.md 2).
+"""Writes an answer with whole trees, page by page (extensions.md 2).
 
-However many trees there are, the memory is that of one page, and a page costs the same number of
-statements whatever it has.
+The memory is that of one page, however many trees there are. A page takes the same number of
+statements, however many providers it has.
 """
 
 import functools
@@ -26,11 +26,11 @@ CONSUMERS_OF_LINE = 1000
 class Pages:
     """The trees that a query wants, read in one transaction.
 
-    The constructor reads which trees there are. Raises BadRequest for traits and resource classes
-    that don't exist.
+    The constructor reads which trees there are. It raises BadRequest if a trait or a resource class
+    doesn't exist. Its methods raise SearchAbandoned if the client left.
 
     :param limit: how many trees at most; None: all
-    :param client_left: asked now and then; if it returns True, SearchAbandoned is raised
+    :param client_left: says whether the client left; called before each page but the first
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Pages:
         self._shows_consumers = CONSUMERS in query.fields
         self._client_left = client_left
         self._last: str | None = None
-        # arrays: a cloud may have a hundred thousand trees
+        # arrays take less memory than lists: a cloud may have a hundred thousand trees
         self._roots, self._sizes = array("q"), array("q")
         one_more = None if limit is None else limit + 1
         for root in rows.roots(connection, query.wanted, query.after, one_more):
@@ -83,7 +83,7 @@ class Pages:
                 yield text
 
     def _consumers(self) -> Iterator[bytes]:
-        """Yield each consumer once, with the page of the first tree in which it holds something."""
+        """Yield each consumer once: with the page that has its first tree."""
         order = {root_id: number for number, root_id in enumerate(self._roots)}
         for first, page in self._pages():
             begins_here = functools.partial(_begins_in_page, order, first)

@@ -1,11 +1,11 @@
-"""Write trees of providers as JSON, and what consumers hold (extensions.md 2).
+"""Writes trees of providers, and what consumers hold, as JSON (extensions.md 2).
 
-The values are those of the single requests at 1.39. The texts are built from pieces, one provider
-or consumer at a time: an answer may have a hundred thousand providers.
+The values are those of the single requests at 1.39. The texts are written one provider or consumer
+at a time: an answer may have a hundred thousand providers.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -14,10 +14,12 @@ from placement.domain.tree import subtree
 from placement.extensions.provider_trees import rows as provider_trees
 from placement.extensions.provider_trees.rows import TreePlace
 from placement.http.json_text import packed
+from placement.schemas.json_schema import Json
 from placement.storage.database.engine import Connection
 from placement.storage.holdings import HeldRow
 
 _HEAD = b'{"uuid":%b,"name":%b,"generation":%d,"parent_provider_uuid":%b,"root_provider_uuid":%b'
+#: rows of the database; their columns depend on the statement
 Rows = Iterable[Sequence[Any]]
 
 
@@ -57,7 +59,7 @@ def _parents_first(root_id: int, family: list[TreePlace]) -> list[TreePlace]:
         return family
     by_id = {place.id: place for place in family}
     ordered = dict.fromkeys(subtree(family, root_id))
-    # a provider whose parent is missing is shown, too: it can only be repaired if it is seen
+    # a provider whose parent is missing is shown, too: operators must see it to repair it
     return [by_id[key] for key in (ordered | dict.fromkeys(by_id))]
 
 
@@ -74,7 +76,7 @@ def _texts(connection: Connection, root_ids: Sequence[int], field: str) -> Calla
     return lambda provider_id: found.pop(provider_id, nothing)
 
 
-def _inventories(rows: Rows) -> dict[str, Any]:
+def _inventories(rows: Rows) -> Json:
     return {
         name: {
             "total": total,
@@ -105,12 +107,12 @@ def _usages(rows: Rows) -> dict[str, int]:
     return {name: int(used) for _, name, used in rows}
 
 
-def _holders(rows: Rows) -> dict[str, Any]:
-    """Return what is held of a provider by consumer, as the provider's allocations show it.
+def _holders(rows: Rows) -> Json:
+    """Return what consumers hold of a provider, in the form of the provider's allocations.
 
-    :param rows: of any value, consumer, consumer generation, class, amount
+    :param rows: (anything, consumer, consumer generation, class, amount)
     """
-    shown: dict[str, Any] = {}
+    shown: Json = {}
     for _, consumer, generation, name, used in rows:
         held = shown.get(consumer)
         if held is None:
@@ -119,9 +121,11 @@ def _holders(rows: Rows) -> dict[str, Any]:
     return shown
 
 
-#: by name: what reads the rows of a page of trees, and what makes one provider's value of its rows
-FIELDS: dict[str, tuple[Callable[..., Rows], Callable[[Rows], Any]]] = {
-    "inventories": (provider_trees.stocks, _inventories),
+#: field → what reads the rows of some trees, and what makes a provider's value of its rows
+FIELDS: Mapping[
+    str, tuple[Callable[[Connection, Sequence[int]], Rows], Callable[[Rows], object]]
+] = {
+    "inventories": (provider_trees.inventory_values, _inventories),
     "traits": (provider_trees.trait_names, _names),
     "aggregates": (provider_trees.aggregate_uuids, _names),
     "usages": (provider_trees.usages, _usages),
@@ -134,7 +138,7 @@ def consumers(
 ) -> Iterator[bytes]:
     """Yield `"<consumer>": {…}` for each consumer that is wanted.
 
-    :param found: all that the consumers hold, each one's in a row
+    :param found: all that the consumers hold; the rows of one consumer follow each other
     :param is_wanted: called with all that one consumer holds
     """
     for _, group in itertools.groupby(found, attrgetter("consumer")):
@@ -144,7 +148,7 @@ def consumers(
 
 
 def _consumer(held: list[HeldRow]) -> bytes:
-    shown: dict[str, Any] = {}
+    shown: Json = {}
     for holding in held:
         entry = shown.get(holding.provider_uuid)
         if entry is None:
@@ -164,7 +168,7 @@ def _consumer(held: list[HeldRow]) -> bytes:
     return packed(owner.consumer) + b":" + packed(body)
 
 
-def providers(found: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+def providers(found: Rows) -> Iterator[bytes]:
     """Yield `"<provider>": {…}` for each provider, with all that is held of it.
 
     :param found: what `holdings.of_providers` yields
