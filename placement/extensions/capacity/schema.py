@@ -21,7 +21,7 @@ from placement.schemas.json_schema import (
 #: how many requests, and how many roots, a body may name. These aren't part of the schema, whose
 #: message would repeat all of them
 MOST_REQUESTS, MOST_ROOTS = 200, 10_000
-#: how many aggregates and trees are told of each request, if nothing is said
+#: how many aggregates, and how many trees, an answer has of each request by default
 LIMIT = 100
 #: how many aggregates and trees an answer may have
 MOST_TOLD = 100_000

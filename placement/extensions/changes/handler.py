@@ -61,7 +61,7 @@ def _waited(call: Call, cursor: Cursor, seconds: int) -> bool:
 
 
 def _start(call: Call, connection: Connection, now: Cursor) -> ChangePage:
-    """Return the page of a client without a position. Raises PositionGone."""
+    """Return the page for a client without a position; it raises what `_refuse_others` raises."""
     _refuse_others(call, connection, now)
     return ChangePage([], now, True, False)
 

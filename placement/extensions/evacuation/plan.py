@@ -128,7 +128,7 @@ def taken_by(shape: RequestShape, slots: Sequence[int], solution: Solution) -> d
 def one_of_each_tree(
     cloud: Snapshot, request: CandidateRequest, budget: Budget, fullest: bool = False
 ) -> Iterator[TreeCandidate]:
-    """Yield the first candidate of each tree that has any. Raises SearchEnded.
+    """Yield the first candidate of each tree that has any. Raises SearchEnded if it is ended early.
 
     :param fullest: whether trees with the least left of the scarcest class come first
     """

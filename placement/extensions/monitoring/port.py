@@ -34,7 +34,10 @@ VARIABLE = "BERTH_METRICS_FD"
 
 
 def listen(port: int, environ: MutableMapping[str, str] = os.environ) -> socket.socket:
-    """Return the open port, or that of the program that this one replaces. Raises OSError."""
+    """Return the open port, or that of the program that this one replaces.
+
+    Raises OSError if the port can't be opened.
+    """
     handed = environ.get(VARIABLE)
     if handed and "GUNICORN_FD" in environ:
         listener = socket.socket(fileno=int(handed))

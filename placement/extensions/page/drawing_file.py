@@ -1,7 +1,7 @@
-"""Drawings as one file that needs nothing else: for a ticket, or a browser without a network.
+"""Makes one HTML file of a drawing, for a ticket, or a browser without a network.
 
-The modules are those of the page. The file may run nothing but them, and may load nothing: its
-Content-Security-Policy names their hashes. The data stand in it as JSON that no browser runs.
+It has the modules of the page that draw. Its Content-Security-Policy has their hashes, so nothing
+else runs, and forbids to load anything. The data are JSON, which no browser runs.
 """
 
 import base64
@@ -68,18 +68,18 @@ def drawing_file(title: str, data: dict[str, Any]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     # `</script>` in a provider's name would end the data
-    told = json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")
+    text = json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")
     return _DOCUMENT.format(
         policy=html.escape(policy),
         title=html.escape(title),
         style=style,
-        data=told,
+        data=text,
         script=script,
     )
 
 
 def _script() -> str:
-    """Return the modules as one: what they import of each other stands before it."""
+    """Return all modules as one, each after those that it imports."""
     return _EXPORT.sub("", _IMPORT.sub("", _joined(_MODULES))) + _BEGIN
 
 

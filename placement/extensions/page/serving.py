@@ -17,9 +17,9 @@ from placement.http.environ import ROUTE, Environ, WSGIApplication
 from placement.http.extensions import PREFIX
 
 UI = f"{PREFIX}/ui"
-#: what requests for any of its files count as
+#: the route of requests for any of its files, in metrics
 PAGE = f"{UI}/"
-#: tells the page how callers are known here
+#: says to the page how callers authenticate
 SESSION = "session.json"
 
 
@@ -38,7 +38,7 @@ def page(conf: cfg.ConfigOpts) -> dict[str, WSGIApplication]:
 
 
 def keystone_address(conf: cfg.ConfigOpts) -> str | None:
-    """Return where a browser gets tokens; None if nobody says so, or no token is checked."""
+    """Return where a browser gets tokens; None if that isn't configured, or no token is checked."""
     if conf.api.auth_strategy == "noauth2":
         return None
     address = conf[GROUP].www_authenticate_uri or login_option(conf, "auth_url") or ""
@@ -46,7 +46,7 @@ def keystone_address(conf: cfg.ConfigOpts) -> str | None:
 
 
 def _headers(keystone: str | None) -> list[tuple[str, str]]:
-    """Return what each answer has: the browser may ask this service, and keystone, nobody else."""
+    """Return the headers of each answer: the browser may ask this service and keystone alone."""
     asked = "'self'"
     if keystone is not None:
         parts = urlsplit(keystone)
@@ -65,10 +65,10 @@ def _headers(keystone: str | None) -> list[tuple[str, str]]:
 
 
 def _guarded(environ: Environ, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the headers, with the one that browsers heed of origins that they trust alone.
+    """Return the headers, with Cross-Origin-Opener-Policy if the browser trusts this origin.
 
-    Elsewhere, such as at a host without TLS, they complain of it. They tell `Sec-Fetch-Dest` to
-    origins that they trust alone, also through a proxy that ends TLS.
+    Browsers warn of this header at origins that they don't trust, such as a host without TLS. They
+    send `Sec-Fetch-Dest` only to origins that they trust, also through a proxy that ends TLS.
     """
     if "HTTP_SEC_FETCH_DEST" not in environ:
         return headers
@@ -100,7 +100,7 @@ def _session(body: bytes, headers: list[tuple[str, str]]) -> WSGIApplication:
 
 
 def _sent_to(address: str, headers: list[tuple[str, str]]) -> WSGIApplication:
-    """Return what sends browsers to an address that is relative: also below a prefix."""
+    """Return what redirects to an address; if that is relative, it also works below a prefix."""
 
     def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         start_response(

@@ -188,7 +188,7 @@ def _classes_as_seen(change: TreeChange) -> Iterator[None]:
 
 
 def _custom(names: Iterable[str], kind: str) -> list[str]:
-    """Return the custom names among these. Raises InvalidCustomName."""
+    """Return the custom names among these. Raises InvalidCustomName if one is invalid."""
     custom = [name for name in dict.fromkeys(names) if is_custom(name)]
     for name in custom:
         # a final newline is valid in requests that the reference has, too
