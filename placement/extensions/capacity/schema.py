@@ -24,7 +24,7 @@ MOST_REQUESTS, MOST_ROOTS = 200, 10_000
 #: how many aggregates, and how many trees, an answer has of each request by default
 LIMIT = 100
 #: how many aggregates and trees an answer may have
-MOST_TOLD = 100_000
+MOST_SHOWN = 100_000
 
 QUERY = {
     (1, 10): Schema(

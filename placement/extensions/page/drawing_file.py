@@ -9,7 +9,7 @@ import hashlib
 import html
 import json
 import re
-from typing import Any
+from collections.abc import Mapping
 
 from placement.extensions.page.files import page_files
 
@@ -55,7 +55,7 @@ _DOCUMENT = """\
 """
 
 
-def drawing_file(title: str, data: dict[str, Any]) -> str:
+def drawing_file(title: str, data: Mapping[str, object]) -> str:
     """Return the text of an HTML file that draws the data.
 
     :param title: of the window

@@ -66,8 +66,11 @@ def change_tree(
     }
 
     def run(connection: Connection) -> dict[str, int]:
+        # locks: consumers before providers, as in all writes, so no two wait for each other
         locked = LockedConsumers.lock(connection, change.requests)
         plan, nodes = _locked(connection, change, locked)
+
+        # checks, in the order in which clients get errors; `_names` creates missing names, too
         plan.refuse_no_root()
         reshaper.check_generations(change.generations, nodes, "providers")
         reshaper.check_generations(change.remove, nodes, "remove")
@@ -78,6 +81,7 @@ def change_tree(
         check_capacities(stocks, may_be_full)
         known, names_change = _names(connection, change)
 
+        # writes
         galera_locks.hold_trees(connection, plan.roots)
         ids = _place(connection, plan, holders, {uuid: node.id for uuid, node in nodes.items()})
         kinds = _write_traits_and_aggregates(connection, change, known, ids)
@@ -86,6 +90,7 @@ def change_tree(
         gone = {uuid: ids[uuid] for uuid in change.remove}
         remove(connection, gone)
 
+        # generations and the change feed
         used = {entry.provider_id for entry in entries}
         _mark(kinds, (ids[uuid] for uuid in stocks), ChangeKind.INVENTORY)
         _mark(kinds, used, ChangeKind.USAGE)
