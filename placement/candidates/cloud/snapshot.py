@@ -1,6 +1,7 @@
 """The columnar view of the cloud that searches work on (architecture.rst D4)."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 #: in place of a generation
 UNKNOWN = -1
+#: one number for each load
+_LINEAGES = itertools.count(1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +69,8 @@ class Snapshot:
     :param texts: each provider's summary as JSON, where trees have several
     :param tree_texts: the summaries of a root's whole tree
     :param listings: what lists say of each provider, as far as it was wanted
-    :param past_searches: the same object in all that the snapshot becomes
+    :param lineage: which load of the cloud it comes from: the same in all that changes make of it
+    :param past_searches: what searches remember; shared by all snapshots of the lineage
     :param cursor: how far in the change feed it is; None: not known
     :param bound: the last root up to which it has all trees that may have candidates, where it is a
         part of a cloud; None: it has all
@@ -87,6 +91,7 @@ class Snapshot:
     texts: PreparedTexts
     tree_texts: PreparedTexts
     listings: Listings = dataclasses.field(default_factory=Listings)
+    lineage: int = dataclasses.field(default_factory=lambda: next(_LINEAGES))
     past_searches: PastSearches = dataclasses.field(default_factory=PastSearches)
     cursor: Cursor | None = None
     memo: dict[Any, Any] = dataclasses.field(default_factory=dict)

@@ -75,6 +75,7 @@ def part_of(
         stray_usage={},
         texts=whole.texts,
         tree_texts=whole.tree_texts,
+        lineage=whole.lineage,
         cursor=whole.cursor,
         bound=bound,
         whole=whole,

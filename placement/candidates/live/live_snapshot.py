@@ -1,7 +1,6 @@
-"""The snapshot a process works with, always as new as the database (architecture.rst D4)."""
+"""The snapshot that a process searches, always as new as the database (architecture.rst D4)."""
 
 import dataclasses
-import datetime
 import logging
 import os
 import time
@@ -14,8 +13,8 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.live import apply_changes, audit_schedule, loading
 from placement.candidates.live.audit_schedule import AuditTimes, Pauses
 from placement.candidates.live.comparison import differences
-from placement.candidates.live.foreign_writers import NEVER, WATCHED, OtherWriters
-from placement.candidates.live.foreign_writes import notice
+from placement.candidates.live.foreign_writers import NEVER, OtherWriters
+from placement.candidates.live.foreign_writes import ForeignWrites
 from placement.candidates.live.shared_work import SharedWork
 from placement.candidates.live.snapshot_size import size_of
 from placement.errors import PlacementError
@@ -23,30 +22,34 @@ from placement.metrics.families import DIFFERENT, FAILED, PUT_OFF, SAME
 from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.error_log import log_unexpected
-from placement.storage.feed import change_feed, generation_look
-from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor, News
-from placement.storage.feed.generation_look import ALL_KINDS, GenerationSums
-from placement.storage.tables import utcnow
+from placement.storage.feed import change_feed
+from placement.storage.feed.change_feed import Cursor
+from placement.storage.feed.generation_look import GenerationSums
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 AUDIT_FAILED = "The audit of the snapshot failed"
-#: slots of deleted providers, as a share of all and at least, from which on all is loaded anew
+#: a deleted provider keeps its slot. Everything is loaded anew once more than this share of the
+#: slots, and more than this number, are of deleted providers
 _MOST_DEAD, _FEW = 0.25, 1000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _HeldSnapshot:
-    """A snapshot, and how far in the change feed it is.
+    """A snapshot, and what was read with it in the same transaction.
 
-    :param load: which of the process's loads it comes from
-    :param look: what a look at the generations showed in the same transaction; None: there was none
+    :param cursor: how far in the change feed it is
+    :param look: the sums of the providers' generations; None: nobody looked
     """
 
     snapshot: Snapshot
     cursor: Cursor
-    load: int
     look: GenerationSums | None
+
+    @property
+    def providers(self) -> int:
+        """How many providers exist."""
+        return len(self.snapshot.register.slot_of_id)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,8 +58,8 @@ class _Audit:
 
     :param held: the snapshot that searches had
     :param different: the tables that differ from it
-    :param others: whether the generations show writes of others. They are not among the
-        differences, as the next search sees them
+    :param others: whether the generations show writes of others. These are no differences: the next
+        search looks at the generations, too
     """
 
     held: _HeldSnapshot
@@ -68,9 +71,9 @@ class _Audit:
 class Preloaded:
     """A snapshot that a process has loaded for the processes that will be forked from it.
 
-    They share its memory, and bring it up to date each for itself.
+    They share its memory, and each brings it up to date for itself.
 
-    :param audited: when it was known to be as the tables are, by a clock that all processes share
+    :param audited: when it was last compared or loaded, by a clock that all processes share
     :param others_may_write: whether others wrote lately, as far as the process knows
     """
 
@@ -80,25 +83,28 @@ class Preloaded:
 
     @property
     def providers(self) -> int:
-        """How many providers there are."""
-        return len(self.held.snapshot.register.slot_of_id)
+        """How many providers exist."""
+        return self.held.providers
 
 
 class LiveSnapshot:
-    """A snapshot that has everything that was committed before `current` is called.
+    """Gives each search a snapshot with everything that was committed before the search began.
 
-    Searches read the change feed concurrently. One thread at a time takes in what is new, for all
-    threads that asked before it began.
+    A snapshot never changes: `_held` is replaced by one that is newer. Threads ask concurrently
+    whether the change feed has news. One thread at a time reads them, for all threads that asked
+    before it began.
 
-    :param audit_interval: the age in seconds that the last comparison with the tables may have when
-        a search is answered, to catch writers that bypass the change feed; 0: never compared
-    :param others: when each search looks for such writes by itself; by default never
+    An audit compares what is held with the tables, to catch writers that bypass the change feed. It
+    doesn't replace it: if they differ, the next search loads everything anew.
+
+    :param audit_interval: the longest time in seconds since the last audit at which a search is
+        answered; 0: there are no audits
+    :param others: whether searches look for writers that bypass the change feed; by default never
     :param clock: seconds that never go back
-    :param watch: calls `audit_in_background` from then on, each time after `until_audit` seconds,
-        until that returns False, or until what it returns is called; a search that finds the last
-        audit too old audits by itself
-    :param tally: is told of loads, refreshes and audits
-    :param preloaded: what the parent process has loaded; None: the first search loads it
+    :param watch: starts what calls `audit_in_background` after `until_audit` seconds, again and
+        again until that returns False; returns a function that ends it
+    :param tally: counts loads, refreshes and audits
+    :param preloaded: what the parent process has loaded; None: the first search loads
     """
 
     def __init__(
@@ -114,32 +120,19 @@ class LiveSnapshot:
         self._database = database
         self._times = AuditTimes(audit_interval, clock)
         self._pauses = Pauses(self._times)
-        self._others = OtherWriters(NEVER) if others is None else others
+        self._foreign = ForeignWrites(database, others or OtherWriters(NEVER))
         self._watch = watch
         self._tally = tally
         self._held: _HeldSnapshot | None = None
-        #: when a search last found it to be as the database is
+        #: when a search last found that `_held` has everything
         self._current_at = self._times.now()
-        #: the load whose snapshots must not be used, and why; None: there is none
+        #: which lineage of snapshots no search may use any more, and why; None: all may be used
         self._distrusted: tuple[int, str] | None = None
         #: how often everything was loaded, by cause
         self.loads: dict[str, int] = {}
         self._begin_in_process()
         if preloaded is not None:
             self._begin_with(preloaded)
-
-    def _begin_with(self, preloaded: Preloaded) -> None:
-        self._held = preloaded.held
-        self._times.audited = preloaded.audited
-        if preloaded.others_may_write:
-            self._others.heard()
-        self._tally.refreshed(0, preloaded.providers, size_of(preloaded.held.snapshot))
-
-    def preloaded(self) -> Preloaded:
-        """Return the cloud as of now, for processes that will be forked. Raise as `current`."""
-        self.current()
-        assert self._held is not None
-        return Preloaded(self._held, self._times.audited, self._others.may_write)
 
     def _begin_in_process(self) -> None:
         """Make new locks: in a child process no thread exists that would release the old ones."""
@@ -149,31 +142,48 @@ class LiveSnapshot:
         self._is_watched = False
         self._end_watch: Callable[[], None] | None = None
 
+    def _begin_with(self, preloaded: Preloaded) -> None:
+        self._held = preloaded.held
+        self._times.audited = preloaded.audited
+        if preloaded.others_may_write:
+            self._foreign.writers.heard()
+        self._tally.refreshed(0, preloaded.providers, size_of(preloaded.held.snapshot))
+
+    def preloaded(self) -> Preloaded:
+        """Return the cloud as of now, for processes that will be forked; raises as `current`."""
+        self.current()
+        assert self._held is not None
+        others_may_write = self._foreign.writers.may_write
+        return Preloaded(self._held, self._times.audited, others_may_write)
+
+    # What searches ask
+
     def current(self) -> Snapshot:
-        """Return the cloud as of now. It costs one small statement if nothing happened.
+        """Return the cloud as of now.
 
-        It costs one more, over all providers, while others may write (see `OtherWriters`).
-
-        Raise DatabaseUnavailable when the database doesn't answer in time.
+        This costs one small statement if there are no news, and one over all providers while others
+        may write (see `OtherWriters`). Raises DatabaseUnavailable if the database doesn't answer in
+        time.
         """
         if os.getpid() != self._process:
             self._begin_in_process()
-        self._see_to_audits()
+        if self._times.interval:
+            self._keep_audited()
         held = self._held
         if (
             held is None
             or self._cause_for_distrust(held) is not None
             or change_feed.has_news(self._database, held.cursor)
-            or self._looks_different(held)
+            or self._foreign.show_since(held.look)
         ):
             held = self._refreshing.outcome(self._refresh)
         self._current_at = self._times.now()
         return held.snapshot
 
     def at_once(self, question: Callable[[Connection], T]) -> tuple[Snapshot, T]:
-        """Return the cloud, and the answer of the database to a question, both of one moment.
+        """Return the cloud and the database's answer to a question, both of one moment.
 
-        The moment is in this call. Raise what `current` raises.
+        The moment is during this call. Raises what `current` raises.
         """
         self.current()
         known = self._held
@@ -199,130 +209,95 @@ class LiveSnapshot:
         return held is not None and self._cause_for_distrust(held) is not None
 
     def age(self) -> float | None:
-        """Return the seconds since it was last found to be as the database is; None: not yet."""
+        """Return the seconds since a search last found that it has everything; None: no search."""
         return None if self._held is None else self._times.now() - self._current_at
-
-    def _looks_different(self, held: _HeldSnapshot) -> bool:
-        return self._others.may_write and held.look != generation_look.ask(self._database)
-
-    def look_for_others(self) -> None:
-        """Look now whether others wrote, as the tables contradict what the snapshot offered.
-
-        If they did, the next search sees what they wrote, and searches look from then on.
-        """
-        held, others = self._held, self._others
-        if held is None or others.may_write or not others.are_considered:
-            return
-        if self._database.read(lambda connection: self._noticed(connection, held)):
-            self._others_may_write(others.seen())
-
-    def _noticed(self, connection: Connection, held: _HeldSnapshot) -> bool:
-        """Return whether a look shows writes of others after the news are taken in."""
-        news = change_feed.read(connection, held.cursor)
-        if news is None:
-            return False
-        snapshot = self._with_news(connection, held.snapshot, news)
-        return bool(notice(connection, snapshot, generation_look.read(connection)).theirs)
 
     def _cause_for_distrust(self, held: _HeldSnapshot) -> str | None:
         distrusted = self._distrusted
-        return distrusted[1] if distrusted is not None and distrusted[0] == held.load else None
+        if distrusted is None or distrusted[0] != held.snapshot.lineage:
+            return None
+        return distrusted[1]
 
     def _distrust(self, held: _HeldSnapshot, cause: str) -> None:
         """Make the next search load everything anew."""
-        self._distrusted = (held.load, cause)
+        self._distrusted = (held.snapshot.lineage, cause)
+
+    # How the snapshot is brought up to date
 
     def _refresh(self) -> _HeldSnapshot:
         begun = self._times.now()
         known = self._held
         held = self._database.read(lambda connection: self._advanced(connection, known))
-        if known is None or held.load != known.load:
+        if known is None or held.snapshot.lineage != known.snapshot.lineage:
+            # it was loaded: that says as much as an audit
             self._times.renewed(begun)
         self._held = held
-        providers = len(held.snapshot.register.slot_of_id)
-        grown = known is None or known.snapshot.size != held.snapshot.size
-        size = size_of(held.snapshot) if grown else None
-        self._tally.refreshed(self._times.now() - begun, providers, size)
+        has_grown = known is None or known.snapshot.size != held.snapshot.size
+        size = size_of(held.snapshot) if has_grown else None
+        self._tally.refreshed(self._times.now() - begun, held.providers, size)
         return held
 
     def _advanced(self, connection: Connection, known: _HeldSnapshot | None) -> _HeldSnapshot:
+        """Return the snapshot with what this transaction sees, or load everything anew."""
         if known is None:
-            return self._load(connection, 1, "first use")
+            return self._load(connection, "first use")
         cause = self._cause_for_distrust(known)
-        if cause is None:
-            news = change_feed.read(connection, known.cursor)
-            if news is None:
-                cause = "fell off the feed"
-            else:
-                if ChangeKind.OTHERS in news.kinds.get(NO_PROVIDER, ChangeKind(0)):
-                    self._others_may_write(self._others.heard())
-                try:
-                    snapshot = self._with_news(connection, known.snapshot, news)
-                    look = self._look(connection)
-                    if look is not None:
-                        snapshot = self._with_changes_of_others(connection, snapshot, look)
-                except DBAPIError:
-                    raise
-                except Exception:
-                    # the next search loads everything, so it doesn't meet these news again
-                    self._distrust(known, "failure")
-                    raise
-                if not _is_worn_out(snapshot):
-                    snapshot = dataclasses.replace(snapshot, cursor=news.cursor)
-                    return dataclasses.replace(
-                        known, snapshot=snapshot, cursor=news.cursor, look=look
-                    )
-                cause = "many deletions"
-        return self._load(connection, known.load + 1, cause)
+        if cause is not None:
+            return self._load(connection, cause)
+        news = change_feed.read(connection, known.cursor)
+        if news is None:
+            return self._load(connection, "fell off the feed")
+        self._foreign.hear(news)
+        try:
+            snapshot = self._foreign.with_news(connection, known.snapshot, news)
+            look = self._foreign.look(connection)
+            if look is not None:
+                snapshot = self._foreign.with_theirs(connection, snapshot, look)
+        except DBAPIError:
+            raise
+        except Exception:
+            # the next search loads everything, so it doesn't meet these news again
+            self._distrust(known, "failure")
+            raise
+        if _is_worn_out(snapshot):
+            return self._load(connection, "many deletions")
+        snapshot = dataclasses.replace(snapshot, cursor=news.cursor)
+        return _HeldSnapshot(snapshot, news.cursor, look)
 
-    def _load(self, connection: Connection, number: int, cause: str) -> _HeldSnapshot:
-        since = utcnow() - datetime.timedelta(seconds=WATCHED)
-        others = self._others
-        is_open = others.is_automatic and not others.may_write
-        if is_open and generation_look.was_written_by_others(connection, since):
-            self._others_may_write(self._others.heard())
+    def _load(self, connection: Connection, cause: str) -> _HeldSnapshot:
+        self._foreign.suspect(connection)
         cursor = change_feed.start(connection)
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
-        held = _HeldSnapshot(snapshot, cursor, number, self._look(connection))
+        held = _HeldSnapshot(snapshot, cursor, self._foreign.look(connection))
         self.loads[cause] = self.loads.get(cause, 0) + 1
         self._tally.loaded(cause)
         return held
 
-    def _look(self, connection: Connection) -> GenerationSums | None:
-        return generation_look.read(connection) if self._others.may_write else None
+    def look_for_others(self) -> None:
+        """Look now whether others wrote, because the tables contradict what a search offered.
 
-    def _with_news(self, connection: Connection, known: Snapshot, news: News) -> Snapshot:
-        kinds = news.kinds
-        if self._others.may_write:
-            # read all of a provider: others may have changed something else of it
-            kinds = {key: kind | ALL_KINDS if key else kind for key, kind in kinds.items()}
-        return apply_changes.advance(connection, known, kinds) if kinds else known
-
-    def _with_changes_of_others(
-        self, connection: Connection, snapshot: Snapshot, look: GenerationSums
-    ) -> Snapshot:
-        """Return the snapshot with what the change feed doesn't name, but a look shows."""
-        noticed = notice(connection, snapshot, look)
-        if noticed.theirs:
-            self._others_may_write(self._others.seen())
-        kinds = {**noticed.theirs, **noticed.unsure}
-        return apply_changes.advance(connection, snapshot, kinds) if kinds else snapshot
-
-    def _others_may_write(self, is_news: bool) -> None:
-        """Log it if searches didn't look for such writes before."""
-        if is_news:
-            LOG.info(
-                "Another service writes to this database: searches look for its writes for an hour"
-            )
-
-    def _see_to_audits(self) -> None:
-        """Audit now if the last audit is too old, and start audits in the background."""
-        times = self._times
-        if not times.interval:
+        If they did, the next search sees what they wrote, and searches look from then on.
+        """
+        held, writers = self._held, self._foreign.writers
+        if held is None or writers.may_write or not writers.are_considered:
             return
-        times.wanted()
+        if self._database.read(lambda connection: self._have_others_written(connection, held)):
+            self._foreign.seen()
+
+    def _have_others_written(self, connection: Connection, held: _HeldSnapshot) -> bool:
+        news = change_feed.read(connection, held.cursor)
+        if news is None:
+            return False
+        snapshot = self._foreign.with_news(connection, held.snapshot, news)
+        return bool(self._foreign.theirs(connection, snapshot))
+
+    # Audits
+
+    def _keep_audited(self) -> None:
+        """Audit now if the last audit is too old, and start audits in the background."""
+        self._times.wanted()
         held = self._held
-        if held is not None and times.is_overdue:
+        if held is not None and self._times.is_overdue:
             try:
                 self._auditing.outcome(self._audit, may_have_begun=True)
             except PlacementError:
@@ -340,7 +315,7 @@ class LiveSnapshot:
         return self._times.until_next()
 
     def audit_in_background(self) -> bool:
-        """Audit; return False when there are no searches any more. Failures are logged."""
+        """Audit; return False if nobody searches any more. Failures are logged."""
         if self._times.is_quiet:
             self._is_watched = False
             return False
@@ -370,7 +345,7 @@ class LiveSnapshot:
     def _audit(self, rest: Callable[[], None] | None = None) -> None:
         """Compare with the tables; if they differ, make the next search load everything anew.
 
-        :param rest: is called between parts of the work; None: a search waits for the audit
+        :param rest: lets other threads run between parts of the work; None: a search waits
         """
         begun = self._times.now()
         if self._held is None or self._times.is_quiet:
@@ -378,44 +353,36 @@ class LiveSnapshot:
         audit = self._database.read(
             lambda connection: self._compare(connection, rest or (lambda: None))
         )
-        found = audit.different
-        if self._others.are_considered and (found or audit.others):
-            self._others_may_write(self._others.seen())
-        if self._others.is_untold:
-            self._tell_workers()
-        if found:
+        if self._foreign.writers.are_considered and (audit.different or audit.others):
+            self._foreign.seen()
+        self._foreign.tell_workers()
+        if audit.different:
             LOG.warning(
                 "The tables changed behind the change feed (%s); all is loaded again",
-                ", ".join(found),
+                ", ".join(audit.different),
             )
             self._distrust(audit.held, "audit")
-        # what lists say of providers, names among it, isn't compared
+        # lists of providers show what audits don't compare, names among it
         audit.held.snapshot.listings.forget()
         self._times.renewed(begun, is_beside=rest is not None)
-        self._tally.audited(DIFFERENT if found else SAME)
+        self._tally.audited(DIFFERENT if audit.different else SAME)
 
     def _compare(self, connection: Connection, rest: Callable[[], None]) -> _Audit:
-        """Compare what searches have, after the news are taken in."""
+        """Compare a copy of what searches have, with the news that this transaction sees."""
+        # read here: the transaction sees the tables from its first statement on, so it has all that
+        # the held snapshot has
         held = self._held
         assert held is not None
         news = change_feed.read(connection, held.cursor)
         if news is None:
             # the next search finds that out as well, and loads everything
             return _Audit(held, [], False)
-        snapshot, others = self._with_news(connection, held.snapshot, news), False
-        if self._others.are_considered:
-            theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
+        snapshot, others = self._foreign.with_news(connection, held.snapshot, news), False
+        if self._foreign.writers.are_considered:
+            theirs = self._foreign.theirs(connection, snapshot)
             if theirs:
                 snapshot, others = apply_changes.advance(connection, snapshot, theirs), True
         return _Audit(held, differences(connection, snapshot, rest), others)
-
-    def _tell_workers(self) -> None:
-        """Tell the other workers that others write. They find out later if that fails."""
-        try:
-            self._database.write(change_feed.record_others)
-            self._others.is_untold = False
-        except (PlacementError, DBAPIError) as error:
-            LOG.debug("Can't tell other workers of another service: %s", error)
 
 
 def _is_worn_out(snapshot: Snapshot) -> bool:

@@ -138,13 +138,13 @@ def test_an_audit_that_hears_of_others_in_between_hides_nothing(
     write(database, BEHIND)
     # a claim
     record(database, 1)
-    with_news = live._with_news
+    with_news = live._foreign.with_news
 
     def hear(*arguments):
         others.heard()
         return with_news(*arguments)
 
-    monkeypatch.setattr(live, "_with_news", hear)
+    monkeypatch.setattr(live._foreign, "with_news", hear)
     live.audit_in_background()
     monkeypatch.undo()
     # no search until others are no longer watched

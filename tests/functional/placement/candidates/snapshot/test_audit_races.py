@@ -127,9 +127,10 @@ def test_searches_audits_and_writers_at_the_same_time(audited, database, new_con
 
 def test_the_last_audit_of_the_hour_in_which_others_may_write(cloud, database, clock, caplog):
     """It reads all of what the feed names; a search after the hour reads what was changed."""
-    live = LiveSnapshot(database, 10_000, OtherWriters(AUTO, clock), clock, nobody)
+    others = OtherWriters(AUTO, clock)
+    live = LiveSnapshot(database, 10_000, others, clock, nobody)
     live.current()
-    live._others.heard()
+    others.heard()
     live.current()
     live.audit_in_background()
     clock.now += WATCHED - 1
@@ -147,10 +148,11 @@ def test_the_last_audit_of_the_hour_in_which_others_may_write(cloud, database, c
 def test_what_is_left_of_a_provider_makes_up_for_no_deletion(
     cloud, database, clock, caplog, is_told
 ):
-    live = LiveSnapshot(database, 60, OtherWriters(), clock, nobody)
+    others = OtherWriters()
+    live = LiveSnapshot(database, 60, others, clock, nobody)
     live.current()
     if not is_told:
-        live._others.heard()
+        others.heard()
         live.current()
     live.audit_in_background()
     child = resource_providers.c.name == "child"

@@ -66,6 +66,18 @@ def test_an_older_snapshot_does_not_change(service, cloud, live):
     assert picture(old) == before
 
 
+def test_a_snapshot_keeps_its_lineage_until_all_is_loaded_anew(service, cloud, live, monkeypatch):
+    first = live.current()
+    claim_more_and_less(service, cloud)
+    changed = live.current()
+    assert changed is not first
+    assert changed.lineage == first.lineage
+
+    monkeypatch.setattr(advancing, "_FEW", 1)
+    cloud.build([{"name": "x"}, {"name": "y"}, {"name": "z"}])
+    assert live.current().lineage != first.lineage
+
+
 def test_a_new_process_starts_from_the_tables(service, cloud, database):
     claim_more_and_less(service, cloud)
 
