@@ -29,6 +29,8 @@ SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 #: in place of a generation
 UNKNOWN = -1
+#: bytes that the indexes by id and by uuid take for a provider: id and slot, hash and slot
+_INDEXED = (8 + 4) + (4 + 4)
 #: one number for each load
 _LINEAGES = itertools.count(1)
 
@@ -101,6 +103,18 @@ class Snapshot:
     def size(self) -> int:
         """Return how many slots there are, those of deleted providers included."""
         return self.forest.size
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes its arrays take; prepared texts are not counted."""
+        forest, register = self.forest, self.register
+        arrays = (forest.parent, forest.root, forest.alive, forest.order, forest.start)
+        total = sum(array.nbytes for array in (*arrays, forest.count, forest.place))
+        total += register.ids.nbytes + register.uuids.rows.nbytes + self.generations.nbytes
+        key_sets = (self.traits_of, self.aggregates_of, self.classes_of)
+        total += sum(sets.nbytes for sets in key_sets)
+        total += sum(column.nbytes for column in self.columns.values())
+        return total + self.size * _INDEXED
 
     def column(self, class_id: int) -> Column:
         """Return the inventories of a class, which may be none."""

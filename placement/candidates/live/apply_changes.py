@@ -1,4 +1,8 @@
-"""Snapshots with what changed since they were loaded (architecture.rst D4)."""
+"""A snapshot with what changed since it was loaded (architecture.rst D4).
+
+The rows of changed providers are read anew, and a new snapshot is made that shares all else with
+the old one. If only usage changed, only usage is read.
+"""
 
 import collections
 import dataclasses
@@ -18,13 +22,18 @@ from placement.storage.database.engine import Connection
 from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
 from placement.storage.whole_cloud import snapshot_reads as reads
 
-#: with more of the providers changed than this share (and number), all are loaded anew
+#: all is loaded anew if more than this share of the providers, and more than this number, changed
 _TOO_MANY, _FEW = 0.2, 1000
 
 
 @dataclasses.dataclass
 class _Changed:
-    """What the database says now of some providers, by id."""
+    """What the database says now of some providers, by provider id.
+
+    :param rows: id, uuid, parent id, root id, generation; deleted providers are missing
+    :param stocks: the fields of the inventories by class id
+    :param usages: amounts by class id
+    """
 
     rows: dict[int, tuple[Any, ...]]
     stocks: dict[int, dict[int, tuple[Any, ...]]]
@@ -34,7 +43,10 @@ class _Changed:
 
 
 def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKind]) -> Snapshot:
-    """Return the snapshot with the changes that the change feed names."""
+    """Return the snapshot with the changes that the change feed names.
+
+    :param kinds: what changed, by provider id
+    """
     kinds = dict(kinds)
     now = old.names
     if NO_PROVIDER in kinds:
@@ -44,13 +56,13 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKin
         return load(connection)
     slot_of = old.register.slot_of_id
     used_only = [
-        i
-        for i, kind in kinds.items()
-        if kind == ChangeKind.USAGE and slot_of.get(i, old.size) < old.size
+        provider_id
+        for provider_id, kind in kinds.items()
+        if kind == ChangeKind.USAGE and slot_of.get(provider_id, old.size) < old.size
     ]
     others = sorted(kinds.keys() - used_only)
     new = dataclasses.replace(old, names=now, memo={})
-    if _renamed(old.names.classes, now.classes) or _renamed(old.names.traits, now.traits):
+    if _is_renamed(old.names.classes, now.classes) or _is_renamed(old.names.traits, now.traits):
         empty = PreparedTexts.unwritten(old.size)
         new = dataclasses.replace(new, texts=empty, tree_texts=PreparedTexts.unwritten(old.size))
     if used_only:
@@ -60,37 +72,42 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKin
     return new
 
 
-def _renamed(before: Mapping[int, str], after: Mapping[int, str]) -> bool:
+def _is_renamed(before: Mapping[int, str], after: Mapping[int, str]) -> bool:
     """Say whether a name changed. Names that were added or deleted are in no summary."""
     return any(after.get(key, name) != name for key, name in before.items())
 
 
 def _with_usage(connection: Connection, old: Snapshot, ids: Sequence[int]) -> Snapshot:
+    """Return the snapshot with the usage that some of its providers have now."""
     slot_of = old.register.slot_of_id
-    taken: dict[tuple[int, int], int] = {
-        (slot_of[provider_id], class_id): int(used)
-        for provider_id, class_id, used in reads.usages(connection, ids)
+    used: dict[tuple[int, int], int] = {
+        (slot_of[provider_id], class_id): int(amount)
+        for provider_id, class_id, amount in reads.usages(connection, ids)
     }
     slots = [slot_of[provider_id] for provider_id in ids]
     changes: dict[int, dict[int, int]] = collections.defaultdict(dict)
     for slot in slots:
         for class_id in old.classes_of[slot]:
-            changes[class_id][slot] = taken.pop((slot, class_id), 0)
+            changes[class_id][slot] = used.pop((slot, class_id), 0)
     columns = dict(old.columns)
-    for class_id, used in changes.items():
-        columns[class_id] = columns[class_id].with_usage(used)
+    for class_id, amounts in changes.items():
+        columns[class_id] = columns[class_id].with_usage(amounts)
     return dataclasses.replace(
         old,
-        # another writer may have raised the generation as well, for what isn't read here
-        generations=_raised(old.generations, dict.fromkeys(slots, UNKNOWN), old.size),
+        # others may have raised a generation as well, by a change that isn't read here
+        generations=_with_generations(old.generations, dict.fromkeys(slots, UNKNOWN), old.size),
         columns=columns,
-        stray_usage=_with_stray(old, slots, taken),
-        **_forget_texts(old, slots),
+        # what is left is usage of classes without inventory
+        stray_usage=_with_stray(old, slots, used),
+        **_without_texts(old, slots),
     )
 
 
-def _raised(known: Patched, changes: Mapping[int, int], size: int) -> Patched:
-    """Return the generations by slot with some changed, and with room for new slots."""
+def _with_generations(known: Patched, changes: Mapping[int, int], size: int) -> Patched:
+    """Return the generations with some changed, and up to `size` slots.
+
+    :param changes: generations by slot
+    """
     slots = np.fromiter(changes, np.int64, len(changes))
     generations = np.fromiter(changes.values(), np.int64, len(changes))
     return known.grown(size, 0).changed(slots, generations)
@@ -99,32 +116,40 @@ def _raised(known: Patched, changes: Mapping[int, int], size: int) -> Patched:
 def _with_stray(
     old: Snapshot, slots: Iterable[int], stray: Mapping[tuple[int, int], int]
 ) -> Mapping[tuple[int, int], int]:
+    """Return the usage without inventory, anew of some slots.
+
+    :param stray: that of these slots, by slot and class
+    """
     if not old.stray_usage and not stray:
         return old.stray_usage
-    touched = set(slots)
-    kept = {key: used for key, used in old.stray_usage.items() if key[0] not in touched}
+    changed = set(slots)
+    kept = {key: used for key, used in old.stray_usage.items() if key[0] not in changed}
     return kept | dict(stray)
 
 
-def _forget_texts(old: Snapshot, slots: Iterable[int], size: int | None = None) -> dict[str, Any]:
+def _without_texts(old: Snapshot, slots: Iterable[int], size: int | None = None) -> dict[str, Any]:
+    """Return the snapshot's fields of prepared texts, without those that tell of some slots.
+
+    A tree's text tells of all its providers, so the text of each one's root is dropped, too.
+    """
     size = old.size if size is None else size
-    touched = list(slots)
-    known = [slot for slot in touched if slot < old.size]
-    roots = {int(root) for root in old.forest.root[known]} | set(touched)
+    changed = list(slots)
+    known = [slot for slot in changed if slot < old.size]
+    roots = {int(root) for root in old.forest.root[known]} | set(changed)
     return {
-        "texts": old.texts.forgetting(touched, size),
+        "texts": old.texts.forgetting(changed, size),
         "tree_texts": old.tree_texts.forgetting(roots, size),
-        "listings": old.listings.forgetting(touched),
+        "listings": old.listings.forgetting(changed),
     }
 
 
 def _read_changed(connection: Connection, changed: Sequence[int]) -> _Changed:
     rows = {row[0]: row for row in reads.providers(connection, changed)}
-    # others may have left rows of a provider that isn't there any more
+    # others may have left inventories and allocations of providers that they deleted
     ids = sorted(rows)
     stocks: dict[int, dict[int, tuple[Any, ...]]] = collections.defaultdict(dict)
-    for provider_id, class_id, *record in reads.stocks(connection, ids):
-        stocks[provider_id][class_id] = tuple(record)
+    for provider_id, class_id, *fields in reads.stocks(connection, ids):
+        stocks[provider_id][class_id] = tuple(fields)
     usages: dict[int, dict[int, int]] = collections.defaultdict(dict)
     for provider_id, class_id, used in reads.usages(connection, ids):
         usages[provider_id][class_id] = int(used)
@@ -132,35 +157,37 @@ def _read_changed(connection: Connection, changed: Sequence[int]) -> _Changed:
         rows,
         stocks,
         usages,
-        _gathered(reads.provider_traits(connection, ids)),
-        _gathered(reads.memberships(connection, ids)),
+        _keys_by_provider(reads.provider_traits(connection, ids)),
+        _keys_by_provider(reads.memberships(connection, ids)),
     )
 
 
-def _gathered(rows: Iterable[tuple[int, int]]) -> dict[int, Ids]:
-    found: dict[int, list[int]] = collections.defaultdict(list)
-    for provider_id, key in rows:
-        found[provider_id].append(key)
-    return {provider_id: tuple(sorted(keys)) for provider_id, keys in found.items()}
+def _keys_by_provider(pairs: Iterable[tuple[int, int]]) -> dict[int, Ids]:
+    keys: dict[int, list[int]] = collections.defaultdict(list)
+    for provider_id, key in pairs:
+        keys[provider_id].append(key)
+    return {provider_id: tuple(sorted(found)) for provider_id, found in keys.items()}
 
 
 def _with_providers(
     old: Snapshot, now: _Changed, ids: Sequence[int], connection: Connection
 ) -> Snapshot:
+    """Return the snapshot with all that changed of some providers: new, changed, deleted ones."""
     register = old.register
     for provider_id, row in now.rows.items():
         slot = register.slot_of_id.get(provider_id)
         if slot is not None and register.uuids[slot] != row[1]:
             # SQLite gives the id of the newest provider again once that is deleted
             return load(connection)
-    new = [(i, now.rows[i][1]) for i in sorted(now.rows) if i not in register.slot_of_id]
-    gone = [i for i in ids if i in register.slot_of_id and i not in now.rows]
-    if new or gone:
-        register = register.changed(new, gone)
-    slots = {i: register.slot_of_id[i] for i in ids if i in register.slot_of_id}
-    slots |= {i: old.register.slot_of_id[i] for i in gone}
+    new = [(key, now.rows[key][1]) for key in sorted(now.rows) if key not in register.slot_of_id]
+    deleted = [key for key in ids if key in register.slot_of_id and key not in now.rows]
+    if new or deleted:
+        register = register.changed(new, deleted)
+    # a deleted provider keeps its slot, without anything in it
+    slots = {key: register.slot_of_id[key] for key in ids if key in register.slot_of_id}
+    slots |= {key: old.register.slot_of_id[key] for key in deleted}
     size = len(register.ids)
-    forest = _moved(old.forest, now, register.slot_of_id, slots, size)
+    forest = _changed_forest(old.forest, now, register.slot_of_id, slots, size)
     new_aggregates = {
         key for keys in now.aggregates.values() for key in keys if key not in old.in_aggregate
     }
@@ -173,22 +200,13 @@ def _with_providers(
         old.aggregates_of, old.in_aggregate, now.aggregates, slots, size
     )
     columns, classes_of, stray = _changed_columns(old, now, slots, size)
-    # a provider that moved changes what its whole tree says, before and after
-    kin = {slot for slot in slots.values()}
-    if forest is not old.forest:
-        for slot in list(kin):
-            roots = {int(forest.root[slot])}
-            if slot < old.size:
-                roots.add(int(old.forest.root[slot]))
-            kin |= roots
+    generations = {slots[key]: row[4] for key, row in now.rows.items()}
     return dataclasses.replace(
         old,
         register=register,
         forest=forest,
         aggregate_ids=aggregate_ids,
-        generations=_raised(
-            old.generations, {slots[i]: row[4] for i, row in now.rows.items()}, size
-        ),
+        generations=_with_generations(old.generations, generations, size),
         columns=columns,
         traits_of=traits_of,
         aggregates_of=aggregates_of,
@@ -196,29 +214,47 @@ def _with_providers(
         with_trait=with_trait,
         in_aggregate=in_aggregate,
         stray_usage=_with_stray(old, slots.values(), stray),
-        **_forget_texts(old, kin, size),
+        **_without_texts(old, _with_roots(old.forest, forest, slots.values()), size),
     )
 
 
-def _moved(
+def _with_roots(old: Forest, new: Forest, slots: Iterable[int]) -> set[int]:
+    """Return slots, and if trees changed, their roots before and after.
+
+    A provider that moved changes what both trees say.
+    """
+    changed = set(slots)
+    if new is old:
+        return changed
+    roots = {int(new.root[slot]) for slot in changed}
+    roots |= {int(old.root[slot]) for slot in changed if slot < old.size}
+    return changed | roots
+
+
+def _changed_forest(
     forest: Forest,
     now: _Changed,
     slot_of: Mapping[int, int],
     slots: Mapping[int, int],
     size: int,
 ) -> Forest:
-    kin: dict[int, tuple[int, int] | None] = {}
+    """Return the forest with the parents and roots that changed; the same if none did.
+
+    :param slot_of: slots of all providers that exist
+    :param slots: those of the providers that changed; deleted providers included
+    """
+    changes: dict[int, tuple[int, int] | None] = {}
     for provider_id, slot in slots.items():
         row = now.rows.get(provider_id)
-        place = None
+        after = None
         if row is not None:
             parent = -1 if row[2] is None else slot_of.get(row[2], -1)
-            place = (parent, slot_of.get(row[3], slot))
-        known = slot < forest.size
-        before = (int(forest.parent[slot]), int(forest.root[slot])) if known else None
-        if before is None or place != before:
-            kin[slot] = place
-    return forest.changed(kin, size) if kin else forest
+            after = (parent, slot_of.get(row[3], slot))
+        is_known = slot < forest.size
+        before = (int(forest.parent[slot]), int(forest.root[slot])) if is_known else None
+        if before is None or after != before:
+            changes[slot] = after
+    return forest.changed(changes, size) if changes else forest
 
 
 def _changed_sets(
@@ -228,19 +264,26 @@ def _changed_sets(
     slots: Mapping[int, int],
     size: int,
 ) -> tuple[KeySets, Mapping[int, SlotSet]]:
+    """Return which keys each provider has, and which providers have each key, with changes.
+
+    Keys are ids of traits or of aggregates. For example, `of_slot` is `traits_of`, and `having` is
+    `with_trait`.
+
+    :param now: the keys that changed providers have now, by provider id
+    """
     added: dict[int, list[int]] = collections.defaultdict(list)
     removed: dict[int, list[int]] = collections.defaultdict(list)
-    items: dict[int, Ids] = {}
+    changes: dict[int, Ids] = {}
     for provider_id, slot in slots.items():
         before = of_slot[slot] if slot < of_slot.size else ()
         after = now.get(provider_id, ())
         if before != after:
-            items[slot] = after
+            changes[slot] = after
             for key in set(after) - set(before):
                 added[key].append(slot)
             for key in set(before) - set(after):
                 removed[key].append(slot)
-    if not items and size == of_slot.size:
+    if not changes and size == of_slot.size:
         return of_slot, having
     sets = dict(having)
     for key in added.keys() | removed.keys():
@@ -249,12 +292,16 @@ def _changed_sets(
         # traits come and go: what nobody has any more must not be kept for ever
         if changed.count:
             sets[key] = changed
-    return of_slot.changed(items, size), sets
+    return of_slot.changed(changes, size), sets
 
 
 def _changed_columns(
     old: Snapshot, now: _Changed, slots: Mapping[int, int], size: int
 ) -> tuple[Mapping[int, Column], KeySets, dict[tuple[int, int], int]]:
+    """Return the inventories by class, the classes by slot, and the usage without inventory.
+
+    The last is that of the changed providers alone, by slot and class.
+    """
     changes: dict[int, dict[int, Record | None]] = collections.defaultdict(dict)
     classes: dict[int, Ids] = {}
     stray: dict[tuple[int, int], int] = {}
@@ -263,15 +310,15 @@ def _changed_columns(
         usages = dict(now.usages.get(provider_id, {}))
         before = old.classes_of[slot] if slot < old.size else ()
         for class_id in {*before, *stocks}:
-            record = stocks.get(class_id)
-            used = 0 if record is None else usages.pop(class_id, 0)
-            changes[class_id][slot] = None if record is None else (*record, used)
+            fields = stocks.get(class_id)
+            used = 0 if fields is None else usages.pop(class_id, 0)
+            changes[class_id][slot] = None if fields is None else (*fields, used)
         classes[slot] = tuple(sorted(stocks))
         stray |= {(slot, class_id): used for class_id, used in usages.items()}
     columns = dict(old.columns)
-    for class_id, stocks_now in changes.items():
+    for class_id, records in changes.items():
         known = columns.pop(class_id, None) or empty_column()
-        column = known.changed(stocks_now)
+        column = known.changed(records)
         if len(column.slots):
             columns[class_id] = column
     return columns, old.classes_of.changed(classes, size), stray

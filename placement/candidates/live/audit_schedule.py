@@ -10,41 +10,50 @@ from typing import Protocol
 
 from placement.storage.database.engine import PATIENCE
 
-#: the next audit begins so much of an interval after the last one began, at least and at most
+#: Begins of audits, as parts of an interval. Each is chosen at random between two bounds, so that
+#: workers don't audit together.
+#: the next audit begins so long after the last one began
 _EARLIEST, _LATEST = 0.6, 0.75
-#: the first one begins after this part of that, at least: workers that began at the same time don't
-#: all audit at the same time
+#: the first audit of a process begins after this part of that time, or later
 _FIRST = 1 / 6
-#: where audits take long, it begins after this part of what they leave of an interval, so that it
-#: ends in time; and in any case after this part of an interval without an audit
-_EARLIER, _AT_LATEST = 0.65, 0.9
-_LEAST, _LEAST_AT_MOST = 1 / 12, 1 / 7
-#: which part of an interval an audit is expected to take before there was one, and at most; and
-#: how long the next one is expected to take at least, as a part of what was expected of the last:
-#: after one beside the requests, and after one that a search waited for
+#: an audit that takes long begins earlier: after such a part of the time that it leaves of an
+#: interval. With an interval of 60 s and an audit of 20 s it begins after 26 to 36 s
+_IN_TIME_EARLIEST, _IN_TIME_LATEST = 0.65, 0.9
+#: whatever audits take, there are none for such a part of an interval between two of them
+_GAP_SHORTEST, _GAP_LONGEST = 1 / 12, 1 / 7
+
+#: How long the next audit is expected to take.
+#: as a part of an interval: before the first audit, and at most
 _EXPECTED, _EXPECTED_AT_MOST = 0.4, 0.5
-_AS_LONG, _AS_LONG_AS_AWAITED = 0.5, 0.9
-#: after so many intervals without a search, audits stop until there is one
+#: as a part of what was expected before, at least: after an audit beside the requests, and after
+#: one that a search waited for. One short audit doesn't mean that the next is short
+_AT_LEAST, _AT_LEAST_IF_AWAITED = 0.5, 0.9
+
+#: after so many intervals without a search, audits stop until the next search
 _QUIET = 10
-#: seconds of a pause in an audit at most, how much of an interval all pauses of one may take, and
-#: after how much of an interval without an audit there are none
+#: seconds of a pause in an audit at most
 _PAUSE = 0.003
+#: the part of an interval that all pauses of one audit may take
 _PAUSES = 1 / 4
+#: after this part of an interval without an audit, the audit under way makes no more pauses
 _NO_MORE = 0.85
 
 
 class AuditTimes:
-    """How old the last audit is.
+    """When the snapshot was last audited, and when the next audit has to begin.
 
-    :param interval: the age in seconds from which on no search may be answered; 0: no bound
+    :param interval: the seconds since the last audit after which no search may be answered; 0: no
+        limit
     :param clock: seconds that never go back
     """
 
     def __init__(self, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.interval = interval
         self._clock = clock
-        #: when it was last known to be as the tables are
-        self.audited = self._wanted = clock()
+        #: when the tables were last compared or loaded
+        self.audited = clock()
+        #: when a search was last asked for
+        self._wanted = self.audited
         #: seconds that the next audit is expected to take
         self._took = interval * _EXPECTED
         self._is_first = True
@@ -56,26 +65,27 @@ class AuditTimes:
     def renewed(self, begun: float, is_beside: bool = False) -> None:
         """Note that all was compared or loaded, as it was when that began.
 
-        If that took longer than half an interval, it counts as half an interval old, so that
-        searches can use it before the next audit is due.
+        If that took longer than half an interval, it counts as half an interval old. Otherwise
+        searches could hardly use it before the next audit is due.
 
-        :param is_beside: whether it was an audit beside the requests. What a search waits for takes
-            less than those to come
+        :param begun: from `now`
+        :param is_beside: whether it was an audit beside the requests. An audit that a search waits
+            for makes no pauses, and so takes less time than those to come
         """
         now = self._clock()
         self.audited = max(begun, now - self.interval / 2)
         self._is_first = self._is_first and not is_beside
-        took = max(now - begun, self._took * (_AS_LONG if is_beside else _AS_LONG_AS_AWAITED))
-        # if one is longer, a search waits for the next one in any case
+        took = max(now - begun, self._took * (_AT_LEAST if is_beside else _AT_LEAST_IF_AWAITED))
+        # for an audit of more than that, a search has to wait in any case
         self._took = min(took, self.interval * _EXPECTED_AT_MOST)
 
     def until_next(self) -> float:
         """Return in how many seconds to begin the next audit, so that it ends in time."""
         usual = self.interval * random.uniform(_EARLIEST, _LATEST)
-        in_time = (self.interval - self._took) * random.uniform(_EARLIER, _AT_LATEST)
-        least = self.interval * random.uniform(_LEAST, _LEAST_AT_MOST)
+        in_time = (self.interval - self._took) * random.uniform(_IN_TIME_EARLIEST, _IN_TIME_LATEST)
+        gap = self.interval * random.uniform(_GAP_SHORTEST, _GAP_LONGEST)
         share = random.uniform(_FIRST, 1) if self._is_first else 1
-        return max(self.audited + min(usual, in_time) * share - self._clock(), least)
+        return max(self.audited + min(usual, in_time) * share - self._clock(), gap)
 
     def wanted(self) -> None:
         """Note that a search was asked for."""
@@ -97,14 +107,14 @@ class AuditTimes:
 
     @property
     def is_quiet(self) -> bool:
-        """Say whether there has been no search for long."""
+        """Say whether there has been no search for so long that audits stop."""
         return self._clock() - self._wanted > _QUIET * self.interval
 
 
 class Pauses:
-    """The pauses of audits beside the requests, in which other threads get through.
+    """The pauses of audits beside the requests, in which other threads run.
 
-    They are the shorter, the more of them the audit before had: all of an audit are alike.
+    All pauses of an audit have the same length. They are shorter if the audit before had many.
 
     :param pause: waits for so many seconds
     """
@@ -115,14 +125,14 @@ class Pauses:
 
     def begin(self) -> None:
         """Begin an audit."""
-        # one that found a difference, or failed, ended early
+        # an audit that found a difference, or failed, ended early and had few
         self._expected, self._count = max(self._count, self._expected // 2), 0
 
     def rest(self) -> None:
         """Pause, unless somebody waits for the audit, or soon will, or it had enough pauses."""
-        times, all_of_them = self._times, self._times.interval * _PAUSES
-        length = min(_PAUSE, all_of_them / max(self._expected, 1))
-        if self._count * length < all_of_them and not (times.is_pressing or times.is_quiet):
+        times, limit = self._times, self._times.interval * _PAUSES
+        length = min(_PAUSE, limit / max(self._expected, 1))
+        if self._count * length < limit and not (times.is_pressing or times.is_quiet):
             self._pause(length)
         self._count += 1
 
@@ -134,13 +144,13 @@ class Audited(Protocol):
         """Return in how many seconds to audit."""
 
     def audit_in_background(self) -> bool:
-        """Compare with the tables, and say whether to go on with audits. Never raises."""
+        """Compare with the tables; return whether to go on with audits. It never raises."""
 
 
 def watch(audited: Audited) -> Callable[[], None]:
-    """Audit something in time, in a thread beside the requests, as long as it exists.
+    """Start a thread that audits in time, beside the requests, as long as `audited` exists.
 
-    Return what ends the thread, and waits for it, as long as threads wait for each other's work.
+    Return a function that ends the thread and waits for it, as long as threads wait for each other.
     """
     ended = threading.Event()
     weakref.finalize(audited, ended.set)
@@ -165,4 +175,5 @@ def _watch(reference: Callable[[], Audited | None], ended: threading.Event, wait
         if audited is None or not audited.audit_in_background():
             return
         wait = audited.until_audit()
+        # while it waits, this thread must not be what keeps it
         del audited

@@ -1,4 +1,4 @@
-"""Writers that don't append to the change feed: OpenStack Placement beside us.
+"""Others that write to the tables and don't append to the change feed, as OpenStack Placement does.
 
 While they may write, each search first looks at the providers' generations (architecture.rst D4).
 """
@@ -12,22 +12,23 @@ from typing import Final
 AUTO: Final = "auto"
 ALWAYS: Final = "always"
 NEVER: Final = "never"
-#: seconds for which searches look at the generations after a write by others
+#: for so many seconds after a write by others was noticed, searches look at the generations
 WATCHED = 3600.0
 
 
 class OtherWriters:
-    """Whether others may write to the database now.
+    """Whether others may write to the database now, as far as this process knows.
 
-    :param beside: AUTO: they may for an hour after a write of theirs was seen; ALWAYS; NEVER
+    :param beside: AUTO: for an hour after a write of theirs was noticed; ALWAYS; NEVER
     :param clock: seconds that never go back
     """
 
     def __init__(self, beside: str = AUTO, clock: Callable[[], float] = time.monotonic) -> None:
         self._beside = beside
         self._clock = clock
+        #: when this process last learned of a write by others
         self._seen = -math.inf
-        #: whether a write was noticed since other workers were told of one
+        #: whether this process noticed a write that it hasn't told the other workers of
         self.is_untold = False
 
     @property
@@ -39,7 +40,7 @@ class OtherWriters:
 
     @property
     def is_automatic(self) -> bool:
-        """Say whether what is seen of others decides if they may write."""
+        """Say whether it depends on noticed writes if others may write."""
         return self._beside == AUTO
 
     @property
@@ -48,12 +49,12 @@ class OtherWriters:
         return self._beside != NEVER
 
     def seen(self) -> bool:
-        """Note a write by others; return whether that makes searches look from now on."""
+        """Note that this process noticed a write by others; return what `heard` returns."""
         self.is_untold = self.is_automatic
         return self.heard()
 
     def heard(self) -> bool:
-        """Note that others may write, as another worker or a hint says; return as `seen`."""
-        news = self.is_automatic and not self.may_write
+        """Note that others write; return whether searches begin to look because of that."""
+        is_new = self.is_automatic and not self.may_write
         self._seen = self._clock()
-        return news
+        return is_new

@@ -16,7 +16,6 @@ from placement.candidates.live.comparison import differences
 from placement.candidates.live.foreign_writers import NEVER, OtherWriters
 from placement.candidates.live.foreign_writes import ForeignWrites
 from placement.candidates.live.shared_work import SharedWork
-from placement.candidates.live.snapshot_size import size_of
 from placement.errors import PlacementError
 from placement.metrics.families import DIFFERENT, FAILED, PUT_OFF, SAME
 from placement.metrics.tally import UNCOUNTED, Tally
@@ -147,7 +146,7 @@ class LiveSnapshot:
         self._times.audited = preloaded.audited
         if preloaded.others_may_write:
             self._foreign.writers.heard()
-        self._tally.refreshed(0, preloaded.providers, size_of(preloaded.held.snapshot))
+        self._tally.refreshed(0, preloaded.providers, preloaded.held.snapshot.nbytes)
 
     def preloaded(self) -> Preloaded:
         """Return the cloud as of now, for processes that will be forked; raises as `current`."""
@@ -233,7 +232,7 @@ class LiveSnapshot:
             self._times.renewed(begun)
         self._held = held
         has_grown = known is None or known.snapshot.size != held.snapshot.size
-        size = size_of(held.snapshot) if has_grown else None
+        size = held.snapshot.nbytes if has_grown else None
         self._tally.refreshed(self._times.now() - begun, held.providers, size)
         return held
 

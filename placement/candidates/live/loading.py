@@ -1,4 +1,4 @@
-"""Snapshots from the database, all of it at once (architecture.rst D4)."""
+"""A snapshot of the whole cloud, loaded from the tables (architecture.rst D4)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,9 +31,10 @@ def load(connection: Connection) -> Snapshot:
     """Load the whole cloud."""
     register, parents, roots, generations = _providers(connection)
     slots_of, size = register.slot_of_id.slots, len(register.ids)
-    own = np.arange(size, dtype=np.int32)
-    root = slots_of(roots)
-    forest = Forest.of(slots_of(parents), np.where(root < 0, own, root), np.ones(size, np.bool_))
+    # a provider whose root doesn't exist counts as a root
+    own, root = np.arange(size, dtype=np.int32), slots_of(roots)
+    root = np.where(root < 0, own, root)
+    forest = Forest.of(slots_of(parents), root, np.ones(size, np.bool_))
     columns, stray = _columns(connection, register)
     classes = {class_id: column.slots for class_id, column in columns.items()}
     with_trait = _having(connection, reads.PROVIDER_TRAITS, register)
@@ -63,7 +64,7 @@ def names(connection: Connection) -> Names:
 
 
 def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
-    """Return the register; the ids of parents (-1: none) and roots, and generations, by slot."""
+    """Return the register, and by slot: ids of parents (-1: none), ids of roots, generations."""
     uuids = UuidRows()
     parts: list[Wide] = []
     for ids, texts, *numbers in whole_tables.providers(connection):
@@ -71,6 +72,7 @@ def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
         parts.append(np.array([ids, *numbers]))
     table: Wide = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), np.int64)
     order = None
+    # slots follow ids; some databases send the rows in another order
     if np.any(np.diff(table[0]) < 0):
         order = np.argsort(table[0])
         table = table[:, order]
@@ -81,7 +83,8 @@ def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
 def _columns(
     connection: Connection, register: Register
 ) -> tuple[dict[int, Column], dict[tuple[int, int], int]]:
-    """Return the inventories by class, and the usage of (slot, class) without inventory."""
+    """Return the inventories by class, and the usage without inventory by slot and class."""
+    # inventories that are equal but for their provider are one record
     records: dict[tuple[Any, ...], int] = {}
     parts: list[Integers] = []
     slots_of, known_ids = register.slot_of_id.slots, register.known_ids
@@ -95,14 +98,15 @@ def _columns(
         slots = found[1][at]
         at = at[np.argsort(slots, kind="stable")]
         slots = found[1][at]
+        # of all records, those of this class, and which of them each inventory is
         chosen, which = np.unique(found[2][at], return_inverse=True)
         used = np.zeros(len(slots), np.int64)
         if class_id in usages:
-            users, amounts = usages[class_id]
-            where = np.minimum(np.searchsorted(slots, users), len(slots) - 1)
-            there = slots[where] == users
-            used[where[there]] = amounts[there]
-            usages[class_id] = users[~there], amounts[~there]
+            used_slots, amounts = usages[class_id]
+            where = np.minimum(np.searchsorted(slots, used_slots), len(slots) - 1)
+            exists = slots[where] == used_slots
+            used[where[exists]] = amounts[exists]
+            usages[class_id] = used_slots[~exists], amounts[~exists]
         columns[class_id] = Column.of_kinds(
             slots, which.astype(np.int32), stocks.chosen(chosen), used
         )
@@ -115,11 +119,12 @@ def _columns(
 
 
 def _kinds(fields: Sequence[Any], records: dict[tuple[Any, ...], int]) -> Integers:
-    """Return which of the records each row is; records that are new are added.
+    """Return the number of each row's record; new records get the next numbers.
 
     :param fields: columns that run parallel
+    :param records: numbers by record; new records are added
     """
-    # as bytes: most rows of a batch are the same
+    # a row as a string of bytes: numpy then finds the few that differ among thousands
     table = np.stack([np.ascontiguousarray(field).view(np.int64) for field in fields], axis=1)
     _, first, which = np.unique(
         table.view(f"V{table.itemsize * len(fields)}").reshape(-1),
@@ -132,7 +137,7 @@ def _kinds(fields: Sequence[Any], records: dict[tuple[Any, ...], int]) -> Intege
 
 
 def _usages(connection: Connection, register: Register) -> dict[int, tuple[Integers, Integers]]:
-    """Return slots and what is taken of them, by class."""
+    """Return slots, and how much is used of each, by class."""
     found = whole_tables.of_providers(connection, reads.USAGES, register.known_ids)
     parts = [np.array(columns) for columns in found]
     if not parts:
@@ -145,7 +150,7 @@ def _usages(connection: Connection, register: Register) -> dict[int, tuple[Integ
 
 
 def by_key(keys: Integers) -> dict[int, Integers]:
-    """Return where each key stands."""
+    """Return the places of each key: of 7, 5, 7 they are {5: [1], 7: [0, 2]}."""
     order = np.argsort(keys, kind="stable")
     found, first = np.unique(keys[order], return_index=True)
     return dict(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(found) else {}
@@ -154,7 +159,7 @@ def by_key(keys: Integers) -> dict[int, Integers]:
 def _having(
     connection: Connection, question: Sequence[sa.Select], register: Register
 ) -> dict[int, Slots]:
-    """Return the slots of the providers that have each key, ascending."""
+    """Return the slots of the providers that have each key, a trait for example, ascending."""
     parts: list[Integers] = []
     slots_of = register.slot_of_id.slots
     for ids, keys in whole_tables.of_providers(connection, question, register.known_ids):

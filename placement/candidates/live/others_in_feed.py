@@ -1,7 +1,7 @@
-"""Whether others write, for requests that don't search: see `other_writers`.
+"""Whether others write, for requests that don't search (see `foreign_writers`).
 
-Searches and audits notice other writers, and the change feed tells the other workers. A worker in
-which nothing searches learns it here.
+Searches and audits notice writes of others, and append that to the change feed for the other
+workers. A worker in which nothing searches reads it here.
 """
 
 import datetime
@@ -28,7 +28,7 @@ class OthersInFeed:
 
     @property
     def may_write(self) -> bool:
-        """Say whether others may write, as far as this process knows, without a statement."""
+        """Say whether others may write, as far as this process knows. It asks no database."""
         return self._others.may_write
 
     @property
@@ -44,15 +44,15 @@ class OthersInFeed:
             )
 
     def heard(self) -> None:
-        """Note that another worker noticed such a write."""
+        """Note that another worker noticed a write by others."""
         self._others.heard()
 
     def knows(self, cursor: Cursor) -> bool:
-        """Say whether `may_write` has all that the feed tells up to the cursor."""
+        """Say whether `may_write` needs no more of the feed up to the cursor."""
         return not self._others.is_automatic or self._others.may_write or cursor == self._read_to
 
     def may_write_now(self, connection: Connection, cursor: Cursor) -> bool:
-        """Say whether others may write, as far as the feed tells up to the cursor.
+        """Say whether others may write; read what the feed says of them up to the cursor.
 
         :param cursor: what `change_feed.start` returns in this transaction
         """

@@ -14,8 +14,9 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class _Outcome(Generic[T]):
-    """How the work ended, the last time.
+    """How the work ended.
 
+    :param number: counts from 1; later work has a higher number
     :param value: the result, in a tuple; None if it failed
     :param away: whether it failed because the database couldn't be reached
     """
@@ -28,8 +29,11 @@ class _Outcome(Generic[T]):
 class SharedWork(Generic[T]):
     """Does something once for all threads that asked before it began.
 
-    An outage is shared, too: when the working thread finds that the database can't be reached, all
-    waiting threads get DatabaseUnavailable at once. They don't try one after the other.
+    What began before a thread asked may have missed what that thread has to see. So the thread
+    waits until that is over, and then does the work itself or shares it with others that waited.
+
+    An outage is shared, too: when the working thread can't reach the database, all waiting threads
+    get DatabaseUnavailable at once. They don't try one after the other.
 
     :param patience: seconds that a thread waits at most
     """
@@ -42,13 +46,14 @@ class SharedWork(Generic[T]):
         self._last: _Outcome[T] = _Outcome(0)
 
     def outcome(self, work: Callable[[], T], may_have_begun: bool = False) -> T:
-        """Do the work, or wait for the result of another thread's.
+        """Do the work, or wait for the result of another thread.
 
-        Raise what the work raises, and DatabaseUnavailable after too long a wait.
+        Raises what the work raises, and DatabaseUnavailable after too long a wait.
 
-        :param may_have_begun: whether work that began before this call is new enough
+        :param may_have_begun: whether work that began before this call will do
         """
         with self._changed:
+            # works are numbered: the results from `wanted` on will do
             under_way = self._begun
             wanted = under_way if may_have_begun and self._running else under_way + 1
             end = time.monotonic() + self._patience
@@ -65,7 +70,7 @@ class SharedWork(Generic[T]):
         return self._do(work)
 
     def wait_until_done(self) -> bool:
-        """Wait for work that is under way, up to the patience of other threads; say if it ended."""
+        """Wait for work that is under way, as long as other threads would; say whether it ended."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._running, self._patience)
 

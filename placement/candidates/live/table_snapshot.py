@@ -1,4 +1,4 @@
-"""A snapshot for a service that only reads, beside whatever service writes."""
+"""A snapshot for a service that only reads, while another service writes."""
 
 import threading
 from collections.abc import Callable
@@ -12,10 +12,9 @@ T = TypeVar("T")
 
 
 class TableSnapshot:
-    """Reads the cloud's tables when it is first needed, and again after `forget`.
+    """Loads the cloud when it is first needed, and again after `forget`.
 
-    It needs no table of Berth's own: the database may be one of the reference that was never taken
-    over.
+    It needs no table of Berth's own, so the database may be OpenStack Placement's, as it is.
     """
 
     def __init__(self, database: Database) -> None:
@@ -24,7 +23,7 @@ class TableSnapshot:
         self._snapshot: Snapshot | None = None
 
     def current(self) -> Snapshot:
-        """Return the cloud as it was when it was read last."""
+        """Return the cloud as it was when it was last loaded."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = self._database.read(loading.load)
@@ -37,10 +36,10 @@ class TableSnapshot:
         )
 
     def look_for_others(self) -> None:
-        """Do as `forget` does: whoever wrote, the cloud is not as it was read."""
+        """Do what `forget` does: whoever wrote, the snapshot is out of date."""
         self.forget()
 
     def forget(self) -> None:
-        """Read the cloud again when it is needed next."""
+        """Load the cloud again when it is needed next."""
         with self._lock:
             self._snapshot = None
