@@ -103,7 +103,14 @@ class ResourceTracker:
             provider_configs,
         )
         recorder = ClaimRecorder(
-            host, conf, cell, self._nodes, self._records, self._allocations, self._reporting
+            host,
+            conf,
+            cell,
+            self._nodes,
+            self._records,
+            self._allocations,
+            self._reporting,
+            self.reportclient,
         )
         self._claims = Claims(host, self._nodes, recorder, self._allocations, self._reporting)
         self._moves = Moves(host, cell, self._nodes, recorder, self._allocations)

@@ -204,7 +204,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             *("consumers", "driver", "exceptions", "pci", "provider_tree", "records", "report"),
         },
         "resource_tracker.allocations": {
-            *("consumers", "exceptions", "provider_tree", "records", "report"),
+            *("consumers", "exceptions", "pci", "provider_tree", "records", "report"),
             "resource_tracker.node",
         },
         "resource_tracker.provider_yaml": {
@@ -224,7 +224,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "resource_tracker.provider_yaml",
         },
         "resource_tracker.claims": {
-            *("consumers", "exceptions", "pci", "provider_tree", "records", "report.wire"),
+            *("consumers", "exceptions", "pci", "provider_tree", "records", "report"),
             *("resource_tracker.allocations", "resource_tracker.node"),
             "resource_tracker.reporting",
         },

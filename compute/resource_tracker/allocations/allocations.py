@@ -197,7 +197,7 @@ class AllocationWriter:
         own_tree = set(tree.get_provider_uuids(node.uuid))
         if not own_tree.isdisjoint(has) and not self.writes(instance.uuid, node):
             return True
-        shares = self._shares_of_instance(context, held, own_tree)
+        shares = self.shares_of_instance(context, held, node)
         if not shares:
             return self.release(context, instance.uuid, node)
         shared = self._is_on_shared_storage(instance)
@@ -213,8 +213,8 @@ class AllocationWriter:
         }
         return self._reportclient.put_allocations(context, instance.uuid, payload)
 
-    def _shares_of_instance(
-        self, context: RequestContext, held: InstanceHolding, own_tree: set[str]
+    def shares_of_instance(
+        self, context: RequestContext, held: InstanceHolding, node: TrackedNode
     ) -> list[Share]:
         """Return the shares that the instance itself shall have allocations of.
 
@@ -222,12 +222,13 @@ class AllocationWriter:
         """
         shares = list(held.shares)
         if (
-            held.migration is not None
+            node.tree is not None
+            and held.migration is not None
             and not held.migration.is_completed
             and any(share.side is not Side.NEW for share in shares)
         ):
             found = self._reportclient.get_allocs_for_consumer(context, held.migration.uuid)
-            if not own_tree.isdisjoint(found["allocations"]):
+            if not found["allocations"].keys().isdisjoint(node.tree.get_provider_uuids(node.uuid)):
                 shares = [share for share in shares if share.side is Side.NEW]
         return shares
 

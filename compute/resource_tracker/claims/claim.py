@@ -47,11 +47,11 @@ class ClaimRoom:
 
     :param placed_topologies: the NUMA topologies of the instances on the node, with the host cell
         of each instance cell
-    :param pci_available: whether the node has the devices that the instance requests
+    :param pci_problem: why the instance can't have its devices, if it can't
     """
 
     placed_topologies: list[dict[str, Any]] = field(default_factory=list)
-    pci_available: bool = True
+    pci_problem: str | None = None
 
 
 class NopClaim:
@@ -111,7 +111,7 @@ class Claim(NopClaim):
             reason
             for reason in (
                 self._test_numa(compute_node, room.placed_topologies, limits or {}),
-                "Claim pci failed" if pci_requests and not room.pci_available else None,
+                room.pci_problem,
             )
             if reason
         ]

@@ -1,6 +1,7 @@
 """What every claim does with its node: find it, count, keep the records, report the change."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -8,10 +9,16 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.consumers.held_shares import InstanceHolding
+from compute.pci.devices import Device
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
+from compute.records.migration import Migration
+from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocations import AllocationWriter
+from compute.resource_tracker.allocations.device_shares import DeviceNotes, DeviceShares
+from compute.resource_tracker.claims.device_choice import ChosenDevices, DeviceChoice
+from compute.resource_tracker.claims.orders import OrderBook, Orders
 from compute.resource_tracker.node import usage
 from compute.resource_tracker.node.node import TrackedNode
 from compute.resource_tracker.node.node_records import NodeRecords
@@ -33,6 +40,7 @@ class ClaimRecorder:
         records: NodeRecords,
         allocations: AllocationWriter,
         reporting: Reporting,
+        reportclient: SchedulerReportClient,
     ) -> None:
         self._host = host
         self._conf = conf
@@ -41,6 +49,10 @@ class ClaimRecorder:
         self._records = records
         self._allocations = allocations
         self._reporting = reporting
+        notes = DeviceNotes(cell)
+        self._orders = OrderBook(host, conf, reportclient)
+        self._choice = DeviceChoice(conf, reportclient, self._orders, notes)
+        self._device_shares = DeviceShares(reportclient, allocations, notes)
 
     def available_node(self, nodename: str) -> TrackedNode:
         """Return a node that takes claims. Raises ComputeResourcesUnavailable."""
@@ -54,6 +66,36 @@ class ClaimRecorder:
             node.follow(self._records.read(node))
             self.count(node)
         return node
+
+    # What to take
+
+    def orders(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        node: TrackedNode,
+        given: Mapping[str, Any] | None,
+        migration: Migration | None = None,
+    ) -> Orders:
+        """Return what the claim was ordered to take. Raises ComputeResourcesUnavailable.
+
+        :param given: the caller's allocations; if there are none, those in placement
+        """
+        anew = migration is not None and migration.is_resize
+        return self._orders.of(context, instance.uuid, node, given, migration, anew)
+
+    def choose_devices(
+        self, context: RequestContext, instance: Instance, node: TrackedNode, orders: Orders
+    ) -> ChosenDevices:
+        """Return the devices that the claim takes."""
+        return self._choice.choose(context, node, instance.uuid, instance.pci_requests, orders)
+
+    def choose_more_devices(
+        self, context: RequestContext, uuid: str, node: TrackedNode, requests: list[dict[str, Any]]
+    ) -> ChosenDevices:
+        """Return devices that an instance gets beside those it has."""
+        orders = self._orders.of(context, uuid, node, None, anew=True, with_named=False)
+        return self._choice.choose(context, node, uuid, requests, orders)
 
     # Counting
 
@@ -104,6 +146,30 @@ class ClaimRecorder:
         held = node.holdings[instance.uuid]
         if not self._allocations.settle_claim(context, held, node, allocations):
             raise exceptions.ComputeResourcesUnavailable(reason="placement refused the allocation")
+        self.report_devices(context, instance.uuid, node)
+        self._reporting.update(context, node)
+
+    def report_devices(self, context: RequestContext, uuid: str, node: TrackedNode) -> None:
+        """Have placement allocate the devices that the instance has or has claimed.
+
+        Raises ComputeResourcesUnavailable.
+        """
+        held, places = node.holdings.get(uuid), self._orders.places(node)
+        problem = self._device_shares.give(context, uuid, held, node, places)
+        if problem is not None:
+            raise exceptions.ComputeResourcesUnavailable(reason=f"Claim pci failed: {problem}")
+
+    def reserve_devices(
+        self, context: RequestContext, uuid: str, node: TrackedNode, devices: list[Device]
+    ) -> None:
+        """Report devices that were claimed for an instance that is there, if placement has them.
+
+        Raises ComputeResourcesUnavailable, and what an update of the node raises.
+        """
+        reported = {one for place in self._orders.places(node).values() for one in place.addresses}
+        if reported.isdisjoint(device["address"] for device in devices):
+            return
+        self.report_devices(context, uuid, node)
         self._reporting.update(context, node)
 
     def report_release(self, context: RequestContext, node: TrackedNode) -> None:

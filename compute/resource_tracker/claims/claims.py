@@ -50,7 +50,8 @@ class Claims:
         """
         with self._nodes.lock(nodename):
             node = self._recorder.available_node(nodename)
-            devices = node.choose_devices(instance.pci_requests, instance.uuid)
+            orders = self._recorder.orders(context, instance, node, allocations)
+            chosen = self._recorder.choose_devices(context, instance, node, orders)
             claim = Claim(
                 context,
                 instance,
@@ -59,12 +60,12 @@ class Claims:
                 node.record,
                 instance.pci_requests,
                 limits=limits,
-                room=ClaimRoom(node.placed_topologies(), devices is not None),
+                room=ClaimRoom(node.placed_topologies(), chosen.problem),
             )
             before = (instance.numa_topology, instance.pci_devices, instance.resources)
-            instance.resources = named_resources.choose(node, allocations)
-            if instance.pci_requests:
-                instance.pci_devices = devices or []
+            instance.resources = named_resources.choose(node, instance.uuid, orders)
+            if instance.pci_requests or chosen.devices:
+                instance.pci_devices = chosen.devices
             instance.numa_topology = claim.claimed_numa_topology or instance.numa_topology
             instance.host = instance.launched_on = self._host
             instance.node, instance.compute_id = node.name, node.record.id

@@ -61,9 +61,10 @@ class Moves:
         """
         with self._nodes.lock(nodename):
             node = self._recorder.available_node(nodename)
-            devices = node.choose_devices(instance.pci_requests, instance.uuid)
             if migration is None:
                 migration = Migration(instance_uuid=instance.uuid, migration_type=kind)
+            orders = self._recorder.orders(context, instance, node, allocations, migration)
+            chosen = self._recorder.choose_devices(context, instance, node, orders)
             claim = MoveClaim(
                 context,
                 instance,
@@ -75,9 +76,9 @@ class Moves:
                 instance.pci_requests,
                 migration,
                 limits,
-                room=ClaimRoom(node.placed_topologies(), devices is not None),
+                room=ClaimRoom(node.placed_topologies(), chosen.problem),
             )
-            resources = named_resources.choose(node, allocations)
+            resources = named_resources.choose(node, instance.uuid, orders)
             self._lead_here(instance, node, migration)
             if migration.is_resize:
                 instance.old_flavor, instance.new_flavor = instance.flavor, flavor
@@ -86,7 +87,7 @@ class Moves:
                 old_numa_topology=instance.numa_topology,
                 new_numa_topology=claim.claimed_numa_topology,
                 old_pci_devices=list(instance.pci_devices),
-                new_pci_devices=devices or [],
+                new_pci_devices=chosen.devices,
                 old_resources=list(instance.resources),
                 new_resources=resources,
             )

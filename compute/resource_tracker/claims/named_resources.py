@@ -1,10 +1,10 @@
 """Resources with names of their own, such as PMEM namespaces: which instance has which."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from compute import exceptions
 from compute.provider_tree import Resource
+from compute.resource_tracker.claims.orders import Orders
 from compute.resource_tracker.node.node import TrackedNode
 
 
@@ -33,28 +33,37 @@ def check(node: TrackedNode) -> None:
         raise exceptions.AssignedResourceNotFound(reason=", ".join(missing))
 
 
-def choose(node: TrackedNode, allocations: Mapping[str, Any] | None) -> list[Resource]:
-    """Choose free resources for each amount allocated of a class that has named resources.
+def choose(node: TrackedNode, instance_uuid: str, orders: Orders) -> list[Resource]:
+    """Choose free resources for each amount ordered of a class that has named resources.
 
-    :param allocations: provider uuid → `{"resources": {class: amount}}`. Providers that weren't in
-        the node's tree at the last update are skipped.
+    Those that the instance has already come first, unless it shall have new ones.
 
-    Raises ComputeResourcesUnavailable if there are too few.
+    Raises ComputeResourcesUnavailable if there are too few, and says who has the others.
     """
     tree = node.tree
+    if tree is None:
+        return []
+    owners = {
+        resource: uuid
+        for uuid, held in list(node.holdings.items())
+        for share in held.shares
+        for resource in share.resources
+    }
     chosen: list[Resource] = []
-    taken = node.assigned_resources()
-    for provider, part in (allocations or {}).items():
-        if tree is None or not tree.exists(provider):
-            continue
+    for provider, part in orders.parts.items():
         resources = tree.data(provider).resources
-        for name, amount in part["resources"].items():
+        for name, amount in part.items():
             if name not in resources:
                 continue
-            free = sorted(resources[name] - taken, key=lambda resource: resource.identifier)
-            if len(free) < amount:
+            listed = sorted(resources[name], key=lambda resource: resource.identifier)
+            mine = [one for one in listed if owners.get(one) == instance_uuid]
+            free = [one for one in listed if one not in owners]
+            usable = [*free, *mine] if orders.anew else [*mine, *free]
+            if len(usable) < amount:
+                others = {owners[one] for one in listed if one in owners} - {instance_uuid}
                 raise exceptions.ComputeResourcesUnavailable(
-                    reason=f"{amount} {name} of provider {provider} asked, {len(free)} free"
+                    reason=f"{amount} {name} of provider {provider} asked, {len(usable)} free; "
+                    f"held by {', '.join(sorted(others)) or 'nobody'}"
                 )
-            chosen += free[:amount]
+            chosen += usable[:amount]
     return chosen

@@ -6,8 +6,10 @@ request that this process works on. Allocated devices are kept in the instance's
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Protocol
 
+from compute import exceptions
 from compute.consumers.held_shares import Side
 from compute.pci.devices import Device
 from compute.records.instance import Instance
@@ -15,6 +17,8 @@ from compute.report.wire.context import RequestContext
 from compute.resource_tracker.claims.claim_recorder import ClaimRecorder
 from compute.resource_tracker.node.node import TrackedNode
 from compute.resource_tracker.node.nodes import Nodes
+
+LOG = logging.getLogger(__name__)
 
 
 class PciRequests(Protocol):
@@ -25,9 +29,10 @@ class PciRequests(Protocol):
 
 
 class PciTracker:
-    """Claims, allocates and frees devices of the nodes. Nothing is sent to placement.
+    """Claims, allocates and frees devices of the nodes.
 
-    The next update of a node reports the change.
+    A claim of devices that placement has is reported at once; the next update of the node reports
+    the other changes.
     """
 
     def __init__(self, host: str, nodes: Nodes, recorder: ClaimRecorder) -> None:
@@ -57,13 +62,34 @@ class PciTracker:
         homes = [node for node in self._nodes.all() if _has(node, uuid)]
         for node in homes or self._nodes.all():
             with self._nodes.lock(node.name):
-                devices = node.choose_devices(pci_requests.requests, uuid)
-                if devices:
-                    claimed = [{**device, "status": "claimed"} for device in devices]
-                    node.pci_claims[uuid] = [*node.pci_claims.get(uuid, ()), *claimed]
-                    self._recorder.count(node)
+                claimed = self._claim(context, node, uuid, pci_requests.requests)
+                if claimed:
                     return claimed
         return []
+
+    def _claim(
+        self, context: RequestContext, node: TrackedNode, uuid: str, requests: list[dict[str, Any]]
+    ) -> list[Device]:
+        """Claim devices of the node, all or none. What placement has is reported at once."""
+        before = node.pci_claims.get(uuid)
+        try:
+            chosen = self._recorder.choose_more_devices(context, uuid, node, requests)
+            if chosen.problem is not None or not chosen.devices:
+                LOG.info("Node %s: %s", node.name, chosen.problem or "no devices are requested")
+                return []
+            claimed = [{**device, "status": "claimed"} for device in chosen.devices]
+            node.pci_claims[uuid] = [*(before or ()), *claimed]
+            self._recorder.reserve_devices(context, uuid, node, claimed)
+        except Exception as failure:
+            node.pci_claims.pop(uuid, None)
+            if before is not None:
+                node.pci_claims[uuid] = before
+            if isinstance(failure, exceptions.ComputeResourcesUnavailable):
+                LOG.warning("Node %s: %s", node.name, failure)
+                return []
+            raise
+        self._recorder.count(node)
+        return claimed
 
     def allocate_instance(self, instance: Instance) -> None:
         """Make the devices that are claimed for the instance its own."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from compute.consumers import held_shares
 from compute.consumers.held_shares import InstanceHolding, Share
-from compute.pci import devices as pci
 from compute.pci.devices import Device
 from compute.provider_tree import ProviderSubTree, Resource
 from compute.records.compute_node import ComputeNode
@@ -48,6 +47,9 @@ class TrackedNode:
     :param mark: the mark of the cell database when `recorded` was read
     :param audited: the consumers at the last audit, and its time
     :param told: consumer → what the last audit logged about it
+    :param devices_told: what the last update logged about devices
+    :param devices_corrected: the consumers and providers of which it took away what it once gave
+    :param devices_unreserved: whether it allocated a device for one use, which isn't reserved yet
     """
 
     record: ComputeNode
@@ -66,6 +68,9 @@ class TrackedNode:
     recorded: Recorded = field(default_factory=Recorded)
     audited: tuple[Hashable, float] | None = None
     told: dict[str, str] = field(default_factory=dict)
+    devices_told: set[str] = field(default_factory=set)
+    devices_corrected: set[tuple[str, str]] = field(default_factory=set)
+    devices_unreserved: bool = False
 
     @property
     def name(self) -> str:
@@ -104,14 +109,19 @@ class TrackedNode:
 
     def taken_devices(self) -> set[str]:
         """Return the addresses of the PCI devices that are held or claimed."""
-        claimed = {one["address"] for devices in self.pci_claims.values() for one in devices}
-        return claimed.union(*(share.addresses for share in self.shares()))
+        return set(self.device_owners())
 
-    def choose_devices(
-        self, requests: Iterable[Mapping[str, Any]], instance_uuid: str
-    ) -> list[Device] | None:
-        """Return free PCI devices for all `requests`; None if there are too few."""
-        return pci.choose(self.pci_devices, self.taken_devices(), requests, instance_uuid)
+    def device_owners(self) -> dict[str, str]:
+        """Return address → uuid of the instance that holds the device or has claimed it."""
+        owners = {
+            address: uuid
+            for uuid, held in list(self.holdings.items())
+            for share in held.shares
+            for address in share.addresses
+        }
+        for uuid, devices in self.pci_claims.items():
+            owners.update((device["address"], uuid) for device in devices)
+        return owners
 
     def placed_topologies(self) -> list[dict[str, Any]]:
         """Return the NUMA topologies of the shares, with the host cell of each instance cell."""

@@ -1,11 +1,14 @@
 """Reporting PCI devices beside what the driver reports (compute.md §4.10, §6.11)."""
 
+import logging
+
 from oslo_config import cfg
 
 from compute import exceptions
 from compute.consumers import held_shares
 from compute.consumers.instance_resources import PCI_DEVICE
 from compute.pci import placement_translator
+from compute.pci.device_healing import HealingRules
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.inventory_record import sized
@@ -13,7 +16,10 @@ from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocation_mode import AllocationMode
+from compute.resource_tracker.allocations.device_shares import DeviceNotes
 from compute.resource_tracker.node.node import TrackedNode
+
+LOG = logging.getLogger(__name__)
 
 
 class PciReporting:
@@ -30,6 +36,7 @@ class PciReporting:
         self._reportclient = reportclient
         self._cell = cell
         self._mode = mode
+        self._notes = DeviceNotes(cell)
 
     def report(
         self,
@@ -57,14 +64,47 @@ class PciReporting:
         if gathered is None:
             gathered = self._reportclient.get_allocations_for_provider_tree(context, node.name)
         self._refuse_outdated(tree, node, gathered)
+        told: set[str] = set()
+        corrected: set[tuple[str, str]] = set()
         changed = placement_translator.report(
             tree,
             node.name,
             node.pci_devices,
             self._holders_of_devices(tree, node, gathered),
             gathered,
+            node.taken_devices(),
+            self._rules(node, told, corrected),
         )
+        for sentence in told - node.devices_told:
+            LOG.warning("%s", sentence)
+        node.devices_told = told
+        node.devices_corrected = corrected
+        node.devices_unreserved = placement_translator.unreserved(tree, node.name, gathered)
         return gathered if changed else reshaped
+
+    def settled(self, node: TrackedNode) -> bool:
+        """Note that what `report` returned is written; return whether it has to run once more.
+
+        It has to if a device for one use got its user just now: it can be reserved only then.
+        """
+        for consumer, provider in node.devices_corrected:
+            self._notes.discard(consumer, provider)
+        again, node.devices_unreserved = node.devices_unreserved, False
+        return not again
+
+    def _rules(
+        self, node: TrackedNode, told: set[str], corrected: set[tuple[str, str]]
+    ) -> HealingRules:
+        """Allow to take away only what the tracker gave."""
+
+        def corrects(consumer: str, provider: str) -> bool:
+            writes = self._mode.writes_all or consumer in node.own
+            if not writes and not self._notes.has(consumer, provider):
+                return False
+            corrected.add((consumer, provider))
+            return True
+
+        return HealingRules(corrects, self._notes.add, told.add)
 
     def _refuse_outdated(
         self, tree: ProviderTree, node: TrackedNode, allocations: Allocations
@@ -97,8 +137,18 @@ class PciReporting:
             for consumer, body in allocations.items()
             if not here.isdisjoint(body["allocations"])
         }
-        return held_shares.device_holders(
+        holders = held_shares.device_holders(
             {**node.left_by_revert(), **node.holdings},
             self._cell.migrations.by_uuids(present),
             present,
         )
+        for uuid, devices in node.pci_claims.items():
+            if devices and uuid in present:
+                holders.setdefault(uuid, set()).update(one["address"] for one in devices)
+        # Who gave its last device back has nothing of it; who never had one may be on its way.
+        reported = set(placement_translator.managed(tree, node.name).values())
+        for uuid in node.holdings.keys() & present - holders.keys():
+            held = reported & allocations[uuid]["allocations"].keys()
+            if held and all(self._notes.has(uuid, provider) for provider in held):
+                holders[uuid] = set()
+        return holders

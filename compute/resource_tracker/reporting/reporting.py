@@ -92,9 +92,12 @@ class Reporting:
         writers change the node's providers concurrently, it starts again from a fresh tree.
         """
         node.changed = node.reshaped = False
-        Patience.configured(self._conf).until_undisturbed(
-            lambda: self.flush(context, self.wanted(context, node, startup)), node.name
-        )
+        for _ in range(2):
+            Patience.configured(self._conf).until_undisturbed(
+                lambda: self.flush(context, self.wanted(context, node, startup)), node.name
+            )
+            if self._pci.settled(node):
+                break
         self._save(node)
 
     def wanted(

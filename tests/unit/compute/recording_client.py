@@ -44,6 +44,10 @@ class RecordingReportClient:
         self.calls.append("get_allocations")
         return copy.deepcopy(self.allocations)
 
+    def get_allocs_for_consumer(self, context, consumer):
+        self.calls.append("get_allocations_of_consumer")
+        return copy.deepcopy(self.allocations.get(consumer, {"allocations": {}}))
+
     def update_from_provider_tree(self, context, new_tree, allocations=None):
         self.calls.append("update")
         self.sent_allocations.append(allocations)

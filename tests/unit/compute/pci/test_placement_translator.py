@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from compute import exceptions
+from compute.pci.device_healing import HealingRules
 from compute.pci.placement_translator import (
     MANAGED,
     check_specs,
@@ -160,10 +161,44 @@ class TestReport:
         report(tree, NODE, devices, {}, {})
         first, second = (tree.data(f"host1_{one['address']}").uuid for one in devices)
         resources = {"resources": {"CUSTOM_PCI_10DE_1DB6": 1}}
-        allocations = {"a": body(**{first: resources}), "scheduled": body(**{second: resources})}
+        allocations = {"a": body(**{first: resources}), "b": body(**{ROOT: resources})}
         report(tree, NODE, devices, {"a": {"0000:85:00.0"}}, allocations)
         assert set(allocations["a"]["allocations"]) == {second}
-        assert set(allocations["scheduled"]["allocations"]) == {second}
+        assert set(allocations["b"]["allocations"]) == {ROOT}
+
+    def test_what_was_allocated_to_another_is_never_given_twice(self, tree):
+        devices = [device("0000:84:00.0"), device("0000:85:00.0")]
+        report(tree, NODE, devices, {}, {})
+        first, second = (tree.data(f"host1_{one['address']}").uuid for one in devices)
+        resources = {"resources": {"CUSTOM_PCI_10DE_1DB6": 1}}
+        allocations = {"a": body(**{first: resources}), "scheduled": body(**{second: resources})}
+        before, told = copy.deepcopy(allocations), []
+        rules = HealingRules(tell=told.append)
+        holders = {"a": {"0000:85:00.0"}}
+        assert report(tree, NODE, devices, holders, allocations, rules=rules) is False
+        assert allocations == before
+        assert tree.data(second).inventory["CUSTOM_PCI_10DE_1DB6"]["total"] == 1
+        assert "host1_0000:85:00.0" in told[0]
+
+    def test_what_others_wrote_is_not_taken_away_and_so_not_moved(self, tree):
+        devices = [device("0000:84:00.0"), device("0000:85:00.0")]
+        report(tree, NODE, devices, {}, {})
+        first, second = (tree.data(f"host1_{one['address']}").uuid for one in devices)
+        resources = {"resources": {"CUSTOM_PCI_10DE_1DB6": 1}}
+        allocations = {"a": body(**{first: resources}), "b": body(**{first: {}, second: resources})}
+        before, told = copy.deepcopy(allocations), []
+        rules = HealingRules(corrects=lambda consumer, provider: False, tell=told.append)
+        holders = {"a": {"0000:85:00.0"}, "b": set()}
+        assert report(tree, NODE, devices, holders, allocations, rules=rules) is False
+        assert (allocations, len(told)) == (before, 1)
+
+    def test_a_total_that_was_raised_is_that_of_the_devices_again(self, tree):
+        report(tree, NODE, [device("0000:84:00.0")], {}, {})
+        uuid = tree.data("host1_0000:84:00.0").uuid
+        inventory = tree.data(uuid).inventory["CUSTOM_PCI_10DE_1DB6"] | {"total": 2}
+        tree.update_inventory(uuid, {"CUSTOM_PCI_10DE_1DB6": inventory})
+        report(tree, NODE, [device("0000:84:00.0")], {}, {})
+        assert tree.data(uuid).inventory["CUSTOM_PCI_10DE_1DB6"]["total"] == 1
 
     def test_traits_of_tags_that_were_taken_away_go(self, tree):
         report(tree, NODE, [device("0000:84:00.0", traits="fast", live_migratable="yes")], {}, {})
@@ -243,10 +278,21 @@ class TestOneTimeUse:
         assert self.reserved(tree) == 1
 
     def test_others_are_never_reserved(self, tree):
-        self.reserved(tree)
-        self.reserved(tree, self.held(tree))
+        report(tree, NODE, [device("0000:84:00.0")], {}, {})
         report(tree, NODE, [device("0000:84:00.0")], {}, self.held(tree))
         assert tree.data("host1_0000:84:00.0").inventory[self.CLASS]["reserved"] == 0
+
+    def test_a_reservation_stays_until_an_operator_takes_it_back(self, tree):
+        """Whoever made it: nobody can tell that it isn't an operator's."""
+        self.reserved(tree)
+        self.reserved(tree, self.held(tree))
+        for device_of_now in (device("0000:84:00.0"), device("0000:84:00.0", traits="other")):
+            report(tree, NODE, [device_of_now], {}, {})
+            assert tree.data("host1_0000:84:00.0").inventory[self.CLASS]["reserved"] == 1
+
+    def test_one_that_a_guest_has_without_an_allocation_is_reserved(self, tree):
+        report(tree, NODE, [self.DEVICE], {}, {}, taken={"0000:84:00.0"})
+        assert tree.data("host1_0000:84:00.0").inventory[self.CLASS]["reserved"] == 1
 
     def test_functions_of_a_card_cannot_be_told_apart(self):
         with pytest.raises(exceptions.PlacementPciException, match=r"one_time_use.*0000:01:10\.0"):

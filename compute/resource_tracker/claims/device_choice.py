@@ -1,0 +1,203 @@
+"""Which PCI devices a claim takes: those ordered, else free ones (compute.md §4.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from keystoneauth1.exceptions import ClientException
+from oslo_config import cfg
+
+from compute import exceptions
+from compute.pci import devices as pci
+from compute.pci import placement_translator
+from compute.pci.device_healing import DeviceProvider
+from compute.pci.devices import Device
+from compute.pci.tags import NETWORK
+from compute.report import SchedulerReportClient
+from compute.report.wire.context import RequestContext
+from compute.resource_tracker.allocations.device_shares import DeviceNotes
+from compute.resource_tracker.claims.orders import OrderBook, Orders
+from compute.resource_tracker.node.node import TrackedNode
+
+
+class ChosenDevices(NamedTuple):
+    """The devices of a claim, marked as the instance's; or why it can't have them."""
+
+    devices: list[Device]
+    problem: str | None = None
+
+
+class _Refused(Exception):
+    """The claim can't have its devices; the text says why."""
+
+
+class DeviceChoice:
+    """Chooses devices. Call it under the node's lock."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        reportclient: SchedulerReportClient,
+        orders: OrderBook,
+        notes: DeviceNotes,
+    ) -> None:
+        self._conf = conf
+        self._reportclient = reportclient
+        self._orders = orders
+        self._notes = notes
+
+    def choose(
+        self,
+        context: RequestContext,
+        node: TrackedNode,
+        instance_uuid: str,
+        requests: Sequence[Mapping[str, Any]],
+        orders: Orders,
+    ) -> ChosenDevices:
+        """Return the devices that are ordered; if none are, free ones that are as requested.
+
+        A device that placement has is free if it has room there: it isn't reserved, and not
+        allocated to anybody. With orders, requests that they don't serve get devices that placement
+        doesn't have, such as those of a physical network.
+        """
+        places = self._orders.places(node)
+        try:
+            ordered = self._ordered(context, node, instance_uuid, orders, places)
+            if not requests:
+                found: list[Device] | None = ordered
+            else:
+                free = self._free(node, places, is_ordered=bool(ordered))
+                room = _Room(self, context, places, requests, free)
+                found = pci.assign(requests, ordered, free, room.has)
+        except _Refused as refused:
+            return ChosenDevices([], f"Claim pci failed: {refused}")
+        except (
+            exceptions.ResourceProviderAllocationRetrievalFailed,
+            ClientException,
+        ) as failure:
+            return ChosenDevices([], f"Claim pci failed: placement can't be asked: {failure}")
+        if found is None:
+            return ChosenDevices([], f"Claim pci failed: {_shortage(requests, ordered)}")
+        mark = {"instance_uuid": instance_uuid, "status": "allocated"}
+        return ChosenDevices([{**device, **mark} for device in found])
+
+    def room_of(self, context: RequestContext, uuid: str, place: DeviceProvider) -> int:
+        """Return how many devices of a provider placement would allocate."""
+        answer = self._reportclient.get(f"/resource_providers/{uuid}/inventories")
+        inventories = answer.json()["inventories"] if answer.status_code == 200 else {}
+        record = inventories.get(place.resource_class)
+        holders = self._holders(context, uuid)
+        self._notes.forget_all_but(uuid, holders)
+        if record is None:
+            return 0
+        total = min(record["total"], len(place.addresses))
+        return total - record["reserved"] - sum(holders.values())
+
+    def _holders(self, context: RequestContext, uuid: str) -> dict[str, int]:
+        found = self._reportclient.get_allocations_for_resource_provider(context, uuid)
+        return {
+            consumer: sum(part["resources"].values())
+            for consumer, part in found.allocations.items()
+        }
+
+    def _free(
+        self, node: TrackedNode, places: Mapping[str, DeviceProvider], is_ordered: bool
+    ) -> list[Device]:
+        """Return the devices that nobody has and that may be chosen."""
+        reported = {address for place in places.values() for address in place.addresses}
+        in_placement = self._conf.pci.report_in_placement
+        taken = node.taken_devices()
+        return [
+            device
+            for device in node.pci_devices
+            if device["address"] not in taken
+            and (
+                not in_placement
+                or device.get(NETWORK)
+                or (device["address"] in reported and not is_ordered)
+            )
+        ]
+
+    def _ordered(
+        self,
+        context: RequestContext,
+        node: TrackedNode,
+        instance_uuid: str,
+        orders: Orders,
+        places: Mapping[str, DeviceProvider],
+    ) -> list[Device]:
+        """Return the devices behind the ordered providers. Raises _Refused if one isn't free."""
+        if node.tree is None or not self._conf.pci.report_in_placement:
+            return []
+        names = placement_translator.managed(node.tree, node.name)
+        names = {uuid: name for name, uuid in names.items()}
+        owners = node.device_owners()
+        by_address = {device["address"]: device for device in node.pci_devices}
+        found: list[Device] = []
+        for uuid, part in orders.parts.items():
+            if uuid not in names:
+                continue
+            amount = sum(part.values())
+            if uuid not in places:
+                raise _Refused(f"the devices of {names[uuid]} are gone")
+            listed = places[uuid].addresses
+            mine = [one for one in listed if owners.get(one) == instance_uuid]
+            free = [one for one in listed if one not in owners]
+            usable = [*free, *mine] if orders.anew else [*mine, *free]
+            if len(usable) < amount:
+                raise _Refused(_told(listed, owners, instance_uuid))
+            holders = self._holders(context, uuid)
+            holders.pop(orders.consumer, None)
+            if sum(holders.values()) + amount > len(listed):
+                raise _Refused(f"{names[uuid]} is allocated to {', '.join(sorted(holders))}, too")
+            found += [by_address[one] for one in usable[:amount]]
+        return found
+
+
+class _Room:
+    """Says which free devices placement has room for; a provider is asked once, when needed."""
+
+    def __init__(
+        self,
+        choice: DeviceChoice,
+        context: RequestContext,
+        places: Mapping[str, DeviceProvider],
+        requests: Sequence[Mapping[str, Any]],
+        free: Sequence[Device],
+    ) -> None:
+        self._choice = choice
+        self._context = context
+        self._places = places
+        self._provider_of = {
+            address: uuid for uuid, place in places.items() for address in place.addresses
+        }
+        self._suitable = [one["address"] for one in free if pci.meets_any(one, requests)]
+        self._usable: dict[str, Collection[str]] = {}
+
+    def has(self, device: Device) -> bool:
+        """Say whether the device may be taken."""
+        uuid = self._provider_of.get(device["address"])
+        if uuid is None or device.get(NETWORK):
+            return True
+        if uuid not in self._usable:
+            room = self._choice.room_of(self._context, uuid, self._places[uuid])
+            own = [one for one in self._suitable if self._provider_of.get(one) == uuid]
+            self._usable[uuid] = own[: max(room, 0)]
+        return device["address"] in self._usable[uuid]
+
+
+def _told(listed: Sequence[str], owners: Mapping[str, str], instance_uuid: str) -> str:
+    return ", ".join(
+        f"{one} is held by instance {owners[one]}"
+        for one in listed
+        if owners.get(one) not in (None, instance_uuid)
+    )
+
+
+def _shortage(requests: Sequence[Mapping[str, Any]], ordered: Sequence[Device]) -> str:
+    asked = sum(request["count"] for request in requests)
+    if not ordered:
+        return f"{asked} devices requested, too few are free"
+    addresses = ", ".join(device["address"] for device in ordered)
+    return f"{asked} devices requested, which the allocated {addresses} don't meet"

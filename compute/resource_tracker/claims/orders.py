@@ -1,0 +1,140 @@
+"""What a claim was ordered to take: the allocations of devices and of named resources.
+
+They are those that the caller gives, else those that placement has for the instance (compute.md
+§4.11). A claim takes exactly what is behind the providers in them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keystoneauth1.exceptions import ClientException
+from oslo_config import cfg
+
+from compute import exceptions
+from compute.pci import placement_translator
+from compute.pci.device_healing import DeviceProvider
+from compute.records.migration import Migration
+from compute.report import SchedulerReportClient
+from compute.report.wire.context import RequestContext
+from compute.resource_tracker.node.node import TrackedNode
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What one consumer shall take of a node.
+
+    :param consumer: who has it in placement: the instance, or its migration
+    :param parts: provider uuid → class → amount, of devices and named resources
+    :param anew: whether it shall be taken beside what the instance has of the node
+    """
+
+    consumer: str
+    parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    anew: bool = False
+
+
+class OrderBook:
+    """Finds the orders of claims."""
+
+    def __init__(self, host: str, conf: cfg.ConfigOpts, reportclient: SchedulerReportClient):
+        self._host = host
+        self._conf = conf
+        self._reportclient = reportclient
+
+    def places(self, node: TrackedNode) -> dict[str, DeviceProvider]:
+        """Return uuid → provider of the node's devices that are in placement."""
+        if not self._conf.pci.report_in_placement or node.tree is None:
+            return {}
+        return placement_translator.places(node.tree, node.name, node.pci_devices)
+
+    def of(
+        self,
+        context: RequestContext,
+        consumer: str,
+        node: TrackedNode,
+        given: Mapping[str, Any] | None,
+        migration: Migration | None = None,
+        anew: bool = False,
+        with_named: bool = True,
+    ) -> Orders:
+        """Return the orders of a claim.
+
+        :param given: the caller's allocations, provider uuid → `{"resources": {class: amount}}`
+        :param anew: whether the instance keeps what it has of the node already. What placement has
+            for that isn't an order
+        :param with_named: whether named resources are claimed, too
+
+        Raises ComputeResourcesUnavailable if placement can't be asked for them.
+        """
+        classes = self._classes(node, with_named)
+        if given or not classes:
+            return Orders(consumer, _within(classes, given or {}), anew)
+        found = _within(classes, self._held(context, consumer))
+        moved: dict[str, dict[str, int]] = {}
+        if migration is not None:
+            moved = _within(classes, self._held(context, migration.uuid))
+            comes = (migration.source_compute, migration.source_node) != (self._host, node.name)
+            if comes and moved and not found:
+                return Orders(migration.uuid, moved, anew)
+        if anew:
+            has = self._has(node, consumer)
+            for uuid, part in moved.items():
+                has[uuid] = has.get(uuid, Counter()) - Counter(part)
+            found = {
+                uuid: left
+                for uuid, part in found.items()
+                if (left := dict(Counter(part) - has.get(uuid, Counter())))
+            }
+        return Orders(consumer, found, anew)
+
+    def _classes(self, node: TrackedNode, with_named: bool) -> dict[str, set[str]]:
+        """Return provider uuid → its classes that stand for devices or named resources."""
+        if node.tree is None:
+            return {}
+        classes: dict[str, set[str]] = {}
+        if self._conf.pci.report_in_placement:
+            for uuid in placement_translator.managed(node.tree, node.name).values():
+                classes[uuid] = set(node.tree.data(uuid).inventory)
+        for uuid in node.tree.get_provider_uuids(node.uuid) if with_named else ():
+            if named := node.tree.data(uuid).resources:
+                classes.setdefault(uuid, set()).update(named)
+        return classes
+
+    def _held(self, context: RequestContext, consumer: str) -> dict[str, Any]:
+        try:
+            body = self._reportclient.get_allocs_for_consumer(context, consumer)
+        except (exceptions.ConsumerAllocationRetrievalFailed, ClientException) as failure:
+            raise exceptions.ComputeResourcesUnavailable(
+                reason=f"the allocations of {consumer} can't be read: {failure}"
+            ) from failure
+        found: dict[str, Any] = body["allocations"]
+        return found
+
+    def _has(self, node: TrackedNode, instance_uuid: str) -> dict[str, Counter[str]]:
+        """Return provider uuid → class → how much of it the instance has, as the records say."""
+        held = node.holdings.get(instance_uuid)
+        has: dict[str, Counter[str]] = {}
+        for share in held.shares if held is not None else ():
+            for uuid, place in self.places(node).items():
+                amount = len(share.addresses.intersection(place.addresses))
+                has.setdefault(uuid, Counter())[place.resource_class] += amount
+            for resource in share.resources:
+                counts = has.setdefault(resource.provider_uuid, Counter())
+                counts[resource.resource_class] += 1
+        return has
+
+
+def _within(
+    classes: Mapping[str, set[str]], allocations: Mapping[str, Any]
+) -> dict[str, dict[str, int]]:
+    """Return of the allocations what has these classes of these providers."""
+    parts = {
+        uuid: {name: n for name, n in part["resources"].items() if name in classes[uuid]}
+        for uuid, part in allocations.items()
+        if uuid in classes
+    }
+    return {uuid: part for uuid, part in parts.items() if part}
