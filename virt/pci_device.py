@@ -122,7 +122,7 @@ def offered(
     return found
 
 
-def _spec(value: Any) -> DeviceSpec:
+def _spec(value: object) -> DeviceSpec:
     if not isinstance(value, dict):
         raise ValueError("is not a JSON object")
     known = {"devname", "address", *_IDS}
@@ -143,7 +143,7 @@ def _spec(value: Any) -> DeviceSpec:
     return DeviceSpec(**wanted, tags={k: v for k, v in value.items() if k not in known})
 
 
-def _is_pattern(address: Any) -> bool:
+def _is_pattern(address: object) -> bool:
     """Say whether it is an object of regular expressions. An invalid expression raises re.error."""
     if not isinstance(address, dict) or not set(address) <= set(_ADDRESS_PARTS):
         return False

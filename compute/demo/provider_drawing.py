@@ -35,7 +35,7 @@ class PlacementAPI:
         """Return the body of an answer. Raises DemoFailed."""
         return self._checked(self._session.get(self._url + path, timeout=30)).json()
 
-    def put(self, path: str, body: Any) -> None:
+    def put(self, path: str, body: object) -> None:
         """Send a body. Raises DemoFailed."""
         self._checked(self._session.put(self._url + path, json=body, timeout=30))
 

@@ -155,8 +155,8 @@ class Release:
         Return the device as it was judged, and whether it was burned and is given back. The device
         is None if it is gone. Only what changes between the look and the write is looked at again.
 
-        Raise Conflict, NotNoted, JournalUnusable, ResourceProviderUpdateFailed and what Devices
-        raises.
+        Raises DeviceConflict if others write each time before it does, NotNoted, JournalUnusable,
+        ResourceProviderUpdateFailed, and what OneTimeDevices raises.
         """
         for _ in range(ATTEMPTS):
             device = self._devices.one(uuid)
@@ -184,8 +184,8 @@ def reserve_again(
 ) -> tuple[Device, bool] | None:
     """Reserve a device as a journal's entry says; None if the device is gone.
 
-    Return the device as it was before, and whether it had to be reserved. Raise Changed if it has
-    other classes by now, and as `Release.release`.
+    Return the device as it was before, and whether it had to be reserved. Raises DeviceChanged if
+    the device lacks a class of the entry by now, and the rest as `Release.release` does.
     """
     uuid = entry["device"]
     for _ in range(ATTEMPTS):

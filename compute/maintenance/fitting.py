@@ -54,7 +54,7 @@ class WantedResources:
 def of_flavor(cell: CellDatabase, name: str) -> WantedResources:
     """Return what a flavor asks for, as the newest instance that has it recorded it.
 
-    Raise UnknownName.
+    Raises UnknownName.
     """
     known = _flavors(cell)
     if name not in known:
@@ -73,7 +73,7 @@ def of_all_flavors(cell: CellDatabase) -> list[WantedResources]:
 
 
 def of_instance(cell: CellDatabase, uuid: str) -> WantedResources:
-    """Return what an instance asks for when it moves. Raise UnknownName."""
+    """Return what an instance asks for when it moves. Raises UnknownName."""
     instance = cell.instances.by_uuid(uuid)
     if instance is None:
         raise UnknownName(f"The records have no instance {uuid}.")

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -75,12 +76,12 @@ class Journal:
     def __init__(self, path: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> None:
         self.path = path
         self._kind = kind
-        self._file: Any = None
+        self._file: FileIO | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def _open(self) -> None:
+    def _open(self) -> FileIO:
         try:
             # Unbuffered: a buffer would still be written when the file is closed after a failure.
             file = self.path.open("ab", buffering=0)
@@ -92,9 +93,9 @@ class Journal:
         except BaseException:
             file.close()
             raise
-        self._file = file
+        return file
 
-    def _prepare(self, file: Any) -> None:
+    def _prepare(self, file: FileIO) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -116,7 +117,7 @@ class Journal:
             self._file.close()
 
     def note(self, consumer: str, provider: str, body: Mapping[str, Any]) -> None:
-        """Write an entry on what `consumer` holds of `provider`; raise as `append`."""
+        """Write an entry on what `consumer` holds of `provider`. Raises what `append` raises."""
         self.append(
             {
                 "consumer": consumer,
@@ -131,11 +132,11 @@ class Journal:
     def append(self, entry: Mapping[str, Any]) -> None:
         """Write an entry, whose fields are in the order of its kind.
 
-        Raise NotNoted if it can't be written, and JournalUnusable if it is the first one and the
+        Raises NotNoted if it can't be written, and JournalUnusable if it is the first one and the
         file can't be used.
         """
         if self._file is None:
-            self._open()
+            self._file = self._open()
         left = memoryview((json.dumps(entry) + "\n").encode())
         try:
             while left:

@@ -72,7 +72,7 @@ def usages_in_tree(
 ) -> dict[str, dict[str, int]]:
     """Return provider → class → amount that is used; most of the providers are in the root's tree.
 
-    Raise ResourceProviderRetrievalFailed.
+    Raises ResourceProviderRetrievalFailed.
     """
     rows = client.whole_trees.of(context, root, "usages") or ()
     whole = {row["uuid"]: row["usages"] for row in rows}
@@ -89,7 +89,7 @@ def find_roots(
 ) -> list[str]:
     """Return the uuids of the roots of all trees, or of the tree that a provider is part of.
 
-    They are sorted by the roots' names. Raise ResourceProviderNotFound,
+    They are sorted by the roots' names. Raises ResourceProviderNotFound,
     ResourceProviderRetrievalFailed and ClientException.
     """
     if name_or_uuid is None:
@@ -116,7 +116,7 @@ def _is_uuid(text: str) -> bool:
 def all_providers(
     client: SchedulerReportClient, context: RequestContext, query: str = "", version: str = "1.14"
 ) -> list[dict[str, Any]]:
-    """Return the rows of `GET /resource_providers`. Raise ResourceProviderRetrievalFailed."""
+    """Return the rows of `GET /resource_providers`. Raises ResourceProviderRetrievalFailed."""
     response = client.get(
         f"/resource_providers{query}", version=version, global_request_id=context.global_id
     )
@@ -132,7 +132,7 @@ def read_tree(
 ) -> list[ProviderDetails]:
     """Read the whole tree of a root from placement, parents first, children by name.
 
-    Raise ResourceProviderNotFound, ResourceProviderRetrievalFailed, and ClientException.
+    Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed, and ClientException.
     """
     whole = client.whole_trees.of(context, root, DETAILS)
     rows = client.get_providers_in_tree(context, root) if whole is None else whole
@@ -152,7 +152,7 @@ def read_trees(
     Trees that are gone by then are left out. Where placement offers it, many trees are read in one
     request.
 
-    Raise what `read_tree` raises, except for ResourceProviderNotFound.
+    Raises what `read_tree` raises, except for ResourceProviderNotFound.
     """
     for start in range(0, len(roots), NAMES_OF_REQUEST):
         some = roots[start : start + NAMES_OF_REQUEST]
@@ -171,7 +171,7 @@ def read_providers(
 ) -> Iterator[ProviderDetails]:
     """Yield the details of some providers, given by their rows; those that are gone are left out.
 
-    Raise what `read_tree` raises, except for ResourceProviderNotFound.
+    Raises what `read_tree` raises, except for ResourceProviderNotFound.
     """
     for start in range(0, len(rows), NAMES_OF_REQUEST):
         some = rows[start : start + NAMES_OF_REQUEST]
@@ -192,7 +192,7 @@ def read_provider(
     """Read one provider alone, with its generation before all else; None if it is gone.
 
     Whatever changes it while it is read moves its generation, so that a write at the one that was
-    read fails. Raise what `read_tree` raises, except for ResourceProviderNotFound.
+    read fails. Raises what `read_tree` raises, except for ResourceProviderNotFound.
     """
     rows = all_providers(client, context, f"?uuid={uuid}")
     if not rows:
@@ -235,7 +235,7 @@ def read_sharing(
 ) -> list[ProviderDetails]:
     """Read the providers that share with a root through its aggregates, sorted by name.
 
-    Raise what `read_tree` raises.
+    Raises what `read_tree` raises.
     """
     if not root.aggregates:
         return []

@@ -3,7 +3,6 @@
 import argparse
 import collections
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from compute.osc.exit_codes import refuse
@@ -16,7 +15,7 @@ class _OfGroup(argparse.Action):
         self,
         parser: argparse.ArgumentParser,
         namespace: argparse.Namespace,
-        values: Any,
+        values: object,
         option_string: str | None = None,
     ) -> None:
         groups = getattr(namespace, "groups", None)

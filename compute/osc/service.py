@@ -44,8 +44,8 @@ class PlacementService:
         """Return what GET answers."""
         return self._answer("GET", path)
 
-    def post(self, path: str, body: Any) -> Any:
-        """Return what POST answers. Raise NoCandidate."""
+    def post(self, path: str, body: object) -> Any:
+        """Return what POST answers. Raises NoCandidateFound if a claim finds nothing."""
         return self._answer("POST", path, body)
 
     def root_of(self, name_or_uuid: str) -> str:
@@ -78,11 +78,11 @@ class PlacementService:
                 return
             parameters = {**parameters, "marker": page["marker"]}
 
-    def _answer(self, method: str, path: str, body: Any = None) -> Any:
+    def _answer(self, method: str, path: str, body: object = None) -> Any:
         return self._send(method, path, None, body)
 
     def _send(
-        self, method: str, path: str, parameters: dict[str, Any] | None, body: Any = None
+        self, method: str, path: str, parameters: dict[str, Any] | None, body: object = None
     ) -> Any:
         content = {} if body is None else {"json": body}
         headers = {"OpenStack-API-Version": _VERSION, "Accept": "application/json"}

@@ -1,7 +1,6 @@
 """What `openstack` commands that show one answer have in common with each other."""
 
 import argparse
-from typing import Any
 
 from cliff.formatters.commaseparated import CSVLister
 from osc_lib.command import command
@@ -30,6 +29,8 @@ class ShowOne(command.ShowOne):
 class OneAsCsv(CSVLister):
     """One answer as CSV: titles and a line of values."""
 
-    def emit_one(self, column_names: Any, data: Any, stdout: Any, parsed_args: Any) -> None:
+    def emit_one(
+        self, column_names: object, data: object, stdout: object, parsed_args: object
+    ) -> None:
         """Write titles and values."""
         self.emit_list(column_names, [data], stdout, parsed_args)

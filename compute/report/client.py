@@ -120,7 +120,7 @@ class SchedulerReportClient:
     def post(
         self,
         url: str,
-        data: Any,
+        data: object,
         version: str | None = None,
         global_request_id: str | None = None,
     ) -> Response:
@@ -130,7 +130,7 @@ class SchedulerReportClient:
     def put(
         self,
         url: str,
-        data: Any,
+        data: object,
         version: str | None = None,
         global_request_id: str | None = None,
     ) -> Response:
@@ -215,7 +215,7 @@ class SchedulerReportClient:
         a whole: the first failure ends it, and a later call does the rest. Afterwards the cache
         equals `new_tree`, and another call sends nothing.
 
-        Raise PlacementReshapeConflict and ResourceProviderUpdateConflict, which are worth a retry
+        Raises PlacementReshapeConflict and ResourceProviderUpdateConflict, which are worth a retry
         from a fresh tree; ReshapeFailed; InventoryInUse for a class that has allocations;
         ResourceProviderSyncFailed for other failures with one provider;
         ResourceProviderCreationFailed; and ClientException or PlacementAPIConnectFailure
@@ -241,15 +241,15 @@ class SchedulerReportClient:
         return self.providers.in_tree(context, uuid)
 
     def get_resource_provider_name(self, context: Context, uuid: str) -> str:
-        """Return the provider's name. Raise ResourceProviderNotFound."""
+        """Return the provider's name. Raises ResourceProviderNotFound."""
         return self.providers.name_of(context, uuid)
 
     def get_provider_by_name(self, context: Context, name: str) -> dict[str, Any]:
-        """Return the one provider of that name. Raise ResourceProviderNotFound."""
+        """Return the one provider of that name. Raises ResourceProviderNotFound."""
         return self.providers.by_name(context, name)
 
     def get_provider_traits(self, context: Context, rp_uuid: str) -> TraitInfo:
-        """Return the provider's traits. Raise ResourceProviderTraitRetrievalFailed."""
+        """Return the provider's traits. Raises ResourceProviderTraitRetrievalFailed."""
         return self.providers.traits_of(context, rp_uuid)
 
     # Properties of providers
@@ -373,13 +373,13 @@ class SchedulerReportClient:
     def add_resources_to_instance_allocation(
         self, context: Context, consumer_uuid: str, resources: GivenAmounts
     ) -> None:
-        """Add `resources` to what the consumer holds. Raise AllocationUpdateFailed."""
+        """Add `resources` to what the consumer holds. Raises AllocationUpdateFailed."""
         self.instance_allocations.add(context, consumer_uuid, resources)
 
     def remove_resources_from_instance_allocation(
         self, context: Context, consumer_uuid: str, resources: GivenAmounts
     ) -> None:
-        """Take `resources` away from what the consumer holds. Raise AllocationUpdateFailed."""
+        """Take `resources` away from what the consumer holds. Raises AllocationUpdateFailed."""
         self.instance_allocations.remove(context, consumer_uuid, resources)
 
     # The whole cloud

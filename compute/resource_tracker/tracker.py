@@ -171,7 +171,7 @@ class ResourceTracker:
             return self._reporting.wanted(context, node, may_reshape=True)
 
     def flush(self, context: RequestContext, wanted: WantedProviders) -> None:
-        """Make placement look as `wanted`. Raises as `update_from_provider_tree`."""
+        """Make placement look as `wanted`. Raises what `update_from_provider_tree` raises."""
         self._reporting.flush(context, wanted)
 
     def _take_over(
@@ -239,10 +239,10 @@ class ResourceTracker:
         nodename: str,
         migration: Migration | None,
         allocations: dict[str, Any] | None,
-        image_meta: Any = None,
+        image_meta: object = None,
         limits: dict[str, Any] | None = None,
     ) -> MoveClaim:
-        """Give an instance that comes with `flavor` its share; raise as `instance_claim`.
+        """Give an instance that comes with `flavor` its share. Raises what `instance_claim` raises.
 
         Without a `migration` one is made. The source's share is untouched. `image_meta` has no
         effect: the instance's topology and PCI requests must follow from it already.
@@ -258,7 +258,7 @@ class ResourceTracker:
         nodename: str,
         allocations: dict[str, Any] | None,
         limits: dict[str, Any] | None = None,
-        image_meta: Any = None,
+        image_meta: object = None,
         migration: Migration | None = None,
     ) -> MoveClaim:
         """Claim as `resize_claim`, for an instance that is built anew here after an evacuation."""
@@ -332,7 +332,7 @@ class ResourceTracker:
     # PCI devices of instances that exist already; see `PciTracker`
 
     def claim_pci_devices(
-        self, context: RequestContext, pci_requests: PciRequests, instance_numa_topology: Any
+        self, context: RequestContext, pci_requests: PciRequests, instance_numa_topology: object
     ) -> list[Device]:
         """Claim devices for an instance and return them; return none if there are too few."""
         return self.pci_tracker.claim_instance(context, pci_requests, instance_numa_topology)

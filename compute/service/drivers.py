@@ -8,6 +8,7 @@ entry points `virt.drivers`, below the package `virt`, and among all importable 
 import importlib
 import inspect
 from collections.abc import Iterable
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from oslo_config import cfg
@@ -44,7 +45,7 @@ def driver_class(name: str | None) -> type[ServiceDriver]:
     return found
 
 
-def _is_class_of_drivers(found: Any) -> bool:
+def _is_class_of_drivers(found: object) -> bool:
     return isinstance(found, type) and isinstance(found, ServiceDriver)
 
 
@@ -114,11 +115,13 @@ def _entry_points(names: Iterable[str]) -> NamedExtensionManager:
     )
 
 
-def _tolerate_missing(_names: Any) -> None:
+def _tolerate_missing(_names: object) -> None:
     """Say nothing: the name may still be that of a class."""
 
 
-def _refuse_broken_entry_point(_manager: Any, entry_point: Any, error: BaseException) -> None:
+def _refuse_broken_entry_point(
+    _manager: object, entry_point: EntryPoint, error: BaseException
+) -> None:
     raise DriverLoadError(
         f"Compute driver {entry_point.name!r} ({entry_point.value}) can't be imported: {error}"
     ) from error

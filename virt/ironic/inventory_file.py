@@ -101,7 +101,7 @@ def parse_nodes(text: str) -> list[IronicNode]:
     return [node for _number, node in nodes.values()]
 
 
-def _node(number: int, entry: Any) -> IronicNode:
+def _node(number: int, entry: object) -> IronicNode:
     if not isinstance(entry, Mapping):
         raise ValueError(f"node {number} is not a mapping: {entry!r}")
     named = f"node {number} ({entry['uuid']})" if "uuid" in entry else f"node {number}"
@@ -128,27 +128,27 @@ def _uuid(value: Any) -> str:
         raise ValueError("is not a uuid") from None
 
 
-def _string(value: Any) -> str:
+def _string(value: object) -> str:
     if not isinstance(value, str) or not value:
         # `power_state: off` is the boolean false in YAML.
         raise ValueError("is not a string (write it in quotes)")
     return value
 
 
-def _resource_class(value: Any) -> str:
+def _resource_class(value: object) -> str:
     text = _string(value)
     if not CUSTOM_NAME.fullmatch(custom_class(text)):
         raise ValueError("is too long")
     return text
 
 
-def _flag(value: Any) -> bool:
+def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("is neither true nor false")
     return value
 
 
-def _traits(value: Any) -> frozenset[str]:
+def _traits(value: object) -> frozenset[str]:
     if not isinstance(value, list):
         raise ValueError("is not a list")
     standard = os_traits.get_traits()

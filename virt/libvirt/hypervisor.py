@@ -105,7 +105,7 @@ class Hypervisor:
 
         return self._ask(described)
 
-    def _unless_unsupported(self, call: Callable[..., _T], *arguments: Any) -> _T | None:
+    def _unless_unsupported(self, call: Callable[..., _T], *arguments: object) -> _T | None:
         library = self._libvirt
         try:
             return call(*arguments)

@@ -119,5 +119,5 @@ def _record_faults(
                 yield f"has no {key}: it follows from the configuration"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return str(sorted(value)) if isinstance(value, frozenset) else str(value)

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.cli.command_line import UnusableInput
 from compute.config.placement import check_urls
-from compute.maintenance.heal.ports import ALLOCATION, NoPorts, Port, Ports
+from compute.maintenance.heal.ports import ALLOCATION, NoPorts, Port, PortAllocation, Ports
 
 GROUP = "neutron"
 PROFILE = "binding:profile"
@@ -65,7 +65,7 @@ class NetworkPorts:
             for row in rows
         ]
 
-    def set_allocation(self, port: Port, allocation: Any) -> None:
+    def set_allocation(self, port: Port, allocation: PortAllocation | None) -> None:
         """See Ports."""
         profile = {k: v for k, v in self._profiles[port.id].items() if k != ALLOCATION}
         if allocation is not None:

@@ -61,7 +61,7 @@ def write(path: str, title: str, command: str, data: dict[str, Any]) -> None:
     :param command: which command of `nova-manage placement` wrote it
     :param data: what is drawn, beside its title
 
-    Raise InvalidInput if it can't be written.
+    Raises InvalidInput if it can't be written.
     """
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     about = {"title": title, "command": f"{PROGRAM} placement {command}", "written": now}

@@ -25,7 +25,7 @@ class JSONStream:
         self._write(f"{{{fields}{json.dumps(self._name)}: [")
         return self
 
-    def add(self, item: Any) -> None:
+    def add(self, item: object) -> None:
         """Write one item of the list."""
         self._write(f"{',' if self._items else ''}\n{json.dumps(item)}")
         self._items += 1
@@ -44,5 +44,5 @@ class JSONStream:
         self._file.flush()
 
 
-def _pair(name: str, value: Any) -> str:
+def _pair(name: str, value: object) -> str:
     return f"{json.dumps(name)}: {json.dumps(value)}"

@@ -55,8 +55,8 @@ class Adoption:
     def run(self, done: Callable[[AdoptionStep], None]) -> None:
         """Take all steps; call `done` after each.
 
-        Raise ResourceProviderUpdateConflict or PlacementReshapeConflict if somebody else changed
-        what a step is about: another call goes on from there. Raise ResourceProviderUpdateFailed,
+        Raises ResourceProviderUpdateConflict or PlacementReshapeConflict if somebody else changed
+        what a step is about: another call goes on from there. Raises ResourceProviderUpdateFailed,
         ReshapeFailed or ReshapeUnanswered if placement refuses a step.
         """
         for step in self.steps():

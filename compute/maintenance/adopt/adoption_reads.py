@@ -80,7 +80,7 @@ def read_situation(
 ) -> Situation:
     """Read both trees.
 
-    Raise Refused, ResourceProviderNotFound, ResourceProviderRetrievalFailed and ClientException.
+    Raises Refused, ResourceProviderNotFound, ResourceProviderRetrievalFailed and ClientException.
     """
     target = _row(client, context, f"?uuid={identity.uuid}")
     marked = _row(client, context, f"?name={quote(identity.mark, safe='')}")

@@ -168,7 +168,7 @@ def planned(
 
     At first each takes the emptiest of the places that placement names within the limit. If some
     find none, all places are asked for, and the emptiest or the fullest are taken, whichever leaves
-    less undone. Raise Refusal and ClientException.
+    less undone. Raises Refusal and ClientException.
     """
     plan = _Planner(host, cloud.candidates, only_excess, prefer=max).run()
     if plan.unfit:

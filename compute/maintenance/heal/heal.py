@@ -22,7 +22,7 @@ from compute.maintenance.heal.guest_places import (
     own_share,
 )
 from compute.maintenance.heal.placing import VGPU, PlacedShares, place, requested
-from compute.maintenance.heal.ports import Port, Ports
+from compute.maintenance.heal.ports import Port, PortAllocation, Ports
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
 from compute.provider_tree.allocation_records import Allocations
 from compute.records.cell_database import CellDatabase
@@ -57,7 +57,7 @@ class Healing:
     instance: Instance
     step: HealStep
     payload: dict[str, Any] = field(default_factory=dict)
-    ports: list[tuple[Port, Any]] = field(default_factory=list)
+    ports: list[tuple[Port, PortAllocation]] = field(default_factory=list)
     reasons: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     doubled: list[Doubled] = field(default_factory=list)
@@ -154,7 +154,7 @@ class Healer:
             if self._mend and any(one.can_be_mended for one in doubles):
                 step = HealStep.UPDATE
                 payload["allocations"] = mended(payload["allocations"], doubles)
-        placed: list[tuple[Port, Any]] = []
+        placed: list[tuple[Port, PortAllocation]] = []
         if with_ports:
             before = copy.deepcopy(payload)
             placed = self._place_ports(instance, payload, rebuilt)
@@ -279,7 +279,7 @@ class Healer:
 
     def _place_ports(
         self, instance: Instance, payload: dict[str, Any], rebuilt: bool
-    ) -> list[tuple[Port, Any]]:
+    ) -> list[tuple[Port, PortAllocation]]:
         """Add what the instance's ports lack to `payload`; return the new allocation of each port.
 
         :param rebuilt: `payload` is made anew, and lacks the ports that have allocations, too
@@ -342,7 +342,7 @@ class Healer:
         return copy.deepcopy(candidates[0])
 
     @contextlib.contextmanager
-    def _updated_ports(self, ports: list[tuple[Port, Any]]) -> Iterator[None]:
+    def _updated_ports(self, ports: list[tuple[Port, PortAllocation]]) -> Iterator[None]:
         done: list[Port] = []
         try:
             for port, allocation in ports:
@@ -353,7 +353,7 @@ class Healer:
             self._set_back(done)
             raise
 
-    def _set(self, port: Port, allocation: Any) -> None:
+    def _set(self, port: Port, allocation: PortAllocation) -> None:
         try:
             self._ports.set_allocation(port, allocation)
         except BaseException:

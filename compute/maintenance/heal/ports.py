@@ -10,6 +10,9 @@ from compute.report.consumers.resource_request import RequestGroup
 
 ALLOCATION = "allocation"
 
+#: a provider's uuid; of a port with `request_groups`, the id of each group → a provider's uuid
+PortAllocation = str | Mapping[str, str]
+
 
 @dataclass(frozen=True)
 class Port:
@@ -22,7 +25,7 @@ class Port:
 
     id: str
     request: Mapping[str, Any] = field(default_factory=dict)
-    allocation: Any = None
+    allocation: PortAllocation | None = None
 
     @property
     def lacks_allocation(self) -> bool:
@@ -57,7 +60,7 @@ class Port:
         """Return the suffixes of the groups for the `same_subtree` parameter of a request."""
         return frozenset(f"_{group}" for group in self.request.get("same_subtree", ()))
 
-    def placed(self, mappings: Mapping[str, list[str]]) -> Any:
+    def placed(self, mappings: Mapping[str, list[str]]) -> PortAllocation:
         """Return the `allocation` for the binding profile, from a candidate's `mappings`."""
         got = {suffix.removeprefix("_"): mappings[suffix][0] for suffix in self.groups()}
         return got if "request_groups" in self.request else got[self.id]
@@ -69,7 +72,7 @@ class Ports(Protocol):
     def of_instance(self, instance: str) -> list[Port]:
         """Return the ports of an instance. Raises UnableToQueryPorts."""
 
-    def set_allocation(self, port: Port, allocation: Any) -> None:
+    def set_allocation(self, port: Port, allocation: PortAllocation | None) -> None:
         """Write the port's `allocation`; None removes it. Raises UnableToUpdatePorts."""
 
 
@@ -80,5 +83,5 @@ class NoPorts:
         """Return an empty list."""
         return []
 
-    def set_allocation(self, port: Port, allocation: Any) -> None:
+    def set_allocation(self, port: Port, allocation: PortAllocation | None) -> None:
         """Do nothing: there is no port."""

@@ -31,7 +31,7 @@ class StandIn:
 
     @classmethod
     def of(cls, driver: ServiceDriver, conf: cfg.ConfigOpts, cell: CellDatabase) -> StandIn:
-        """Copy the records and read the operator's files. Raise ProviderConfigException."""
+        """Copy the records and read the operator's files. Raises ProviderConfigException."""
         configs = get_provider_configs(conf.compute.provider_config_location)
         return cls(driver, conf, MemoryCellDatabase.copy_of(cell), configs)
 

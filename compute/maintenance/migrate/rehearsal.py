@@ -35,15 +35,15 @@ class ReadingAdapter:
         return self._adapter.get(url, **kwargs)
 
     def post(self, url: str, **kwargs: Any) -> NoReturn:
-        """Refuse. Raise WriteRefused."""
+        """Refuse. Raises WriteRefused."""
         raise WriteRefused(f"POST {url}")
 
     def put(self, url: str, **kwargs: Any) -> NoReturn:
-        """Refuse. Raise WriteRefused."""
+        """Refuse. Raises WriteRefused."""
         raise WriteRefused(f"PUT {url}")
 
     def delete(self, url: str, **kwargs: Any) -> NoReturn:
-        """Refuse. Raise WriteRefused."""
+        """Refuse. Raises WriteRefused."""
         raise WriteRefused(f"DELETE {url}")
 
 

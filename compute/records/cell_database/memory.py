@@ -53,7 +53,7 @@ class MemoryStore(Generic[R]):
             self._keep(record)
             return True
 
-    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: Any) -> bool:
+    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: object) -> bool:
         with self._lock:
             known = self._records.get(record_id or 0)
             if known is None or not _matches(known, expected):
@@ -72,7 +72,7 @@ class MemoryStore(Generic[R]):
         with self._lock:
             return bool(self._records)
 
-    def find(self, **wanted: Any) -> list[R]:
+    def find(self, **wanted: object) -> list[R]:
         with self._lock:
             return [
                 copy.deepcopy(known) for known in self._records.values() if _matches(known, wanted)

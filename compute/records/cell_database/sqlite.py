@@ -82,7 +82,7 @@ class SQLStore(Generic[R]):
             raise DuplicateRecord(what=what) from error
         return result.rowcount == 1
 
-    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: Any) -> bool:
+    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: object) -> bool:
         if "updated_at" in self._columns:
             changes["updated_at"] = time.time()
         wanted = self._wanted({"id": record_id, **expected})
@@ -99,7 +99,7 @@ class SQLStore(Generic[R]):
         with self._engine.connect() as connection:
             return connection.execute(sa.select(self._table.c.id).limit(1)).first() is not None
 
-    def find(self, **wanted: Any) -> list[R]:
+    def find(self, **wanted: object) -> list[R]:
         query, values = self._query(wanted)
         try:
             with self._engine.connect() as connection:
@@ -125,7 +125,7 @@ class SQLStore(Generic[R]):
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{self._select}{where} ORDER BY id", tuple(values)
 
-    def _bound(self, name: str, value: Any) -> Any:
+    def _bound(self, name: str, value: object) -> Any:
         """Return a column's value as the file has it."""
         process = self._to_file[name]
         return value if process is None else process(value)
@@ -193,7 +193,7 @@ class SQLiteCellDatabase:
         self._engine.dispose()
 
 
-def _settings(connection: sqlite3.Connection, _record: Any) -> None:
+def _settings(connection: sqlite3.Connection, _record: object) -> None:
     # WAL: readers don't wait for a writer. NORMAL: a power failure may lose the last write, which
     # the next periodic update repeats.
     connection.execute("PRAGMA journal_mode=WAL")

@@ -23,7 +23,7 @@ class Store(Protocol[R]):
     def put(self, record: R, what: str) -> bool:
         """Keep the record as it is now; False if it was never added. Raises DuplicateRecord."""
 
-    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: Any) -> bool:
+    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: object) -> bool:
         """Change some columns of a record if it has the `expected` values; return whether it did.
 
         One atomic step: no other writer comes in between.
@@ -35,7 +35,7 @@ class Store(Protocol[R]):
     def has_any(self) -> bool:
         """Say whether there is any record at all."""
 
-    def find(self, **wanted: Any) -> list[R]:
+    def find(self, **wanted: object) -> list[R]:
         """Return the records with these values in these columns, oldest first.
 
         A list stands for any of its members.

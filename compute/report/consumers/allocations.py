@@ -59,7 +59,7 @@ class ConsumerAllocations:
     def of_provider(self, context: Context, uuid: str) -> ProviderAllocInfo:
         """Return what is allocated against the provider.
 
-        Raise ResourceProviderAllocationRetrievalFailed, and ClientException if placement is
+        Raises ResourceProviderAllocationRetrievalFailed, and ClientException if placement is
         unreachable.
         """
         return ProviderAllocInfo(self._shown_of(context, uuid, version=None)["allocations"])
@@ -84,7 +84,7 @@ class ConsumerAllocations:
         """Return consumer → the providers of `uuid` and below that it holds something of.
 
         The cache says which providers there are. At a start, a reshape may follow; where placement
-        tells whole trees, `of_tree` then needs no further request. Raise as `of_tree`.
+        tells whole trees, `of_tree` then needs no further request. Raises what `of_tree` raises.
         """
         found = None
         if uuid not in self._cache.imagined:
@@ -144,7 +144,7 @@ class ConsumerAllocations:
         consumer that holds only something of a sharing provider is missed, because nothing tells
         which of its consumers belong to this host.
 
-        The cache says which providers there are. Raise ValueError if it doesn't know `nodename`,
+        The cache says which providers there are. Raises ValueError if it doesn't know `nodename`,
         ResourceProviderAllocationRetrievalFailed, ConsumerAllocationRetrievalFailed, and
         ClientException if placement is unreachable.
         """
@@ -207,7 +207,7 @@ class ConsumerAllocations:
         "consumer_generation"}`, the last None for a consumer that must be new. The write is tried
         again if a provider changed meanwhile. False after four tries, and if there is no room.
 
-        Raise AllocationUpdateFailed if the consumer changed meanwhile, and
+        Raises AllocationUpdateFailed if the consumer changed meanwhile, and
         PlacementAPIConnectFailure if placement is unreachable.
         """
         try:
@@ -261,7 +261,7 @@ class ConsumerAllocations:
 
         What the consumer holds on sharing providers and on other trees stays. False if it has no
         allocations or placement refuses; True, without a write, if none of them is in the tree.
-        Raise ConsumerAllocationRetrievalFailed, ResourceProviderRetrievalFailed, and
+        Raises ConsumerAllocationRetrievalFailed, ResourceProviderRetrievalFailed, and
         ClientException if placement is unreachable.
         """
         current = self.of_consumer(context, consumer)

@@ -24,7 +24,7 @@ class RequestSender(Protocol):
         """GET `url` at microversion `version`."""
 
     def put(
-        self, url: str, data: Any, version: str | None, global_request_id: str | None
+        self, url: str, data: object, version: str | None, global_request_id: str | None
     ) -> Response:
         """PUT `data` as JSON."""
 

@@ -62,7 +62,7 @@ class InstanceAllocations:
         providers that it doesn't use yet. So what it holds of a provider that both hosts share is
         not counted twice. None if placement is unreachable.
 
-        Raise AllocationUpdateFailed if the consumer changed meanwhile, and
+        Raises AllocationUpdateFailed if the consumer changed meanwhile, and
         ConsumerAllocationRetrievalFailed.
         """
         payload = copy.deepcopy(dict(alloc_request))
@@ -89,7 +89,7 @@ class InstanceAllocations:
         True also if that was done before: the source has nothing and the target something. False
         if neither has anything, or placement refuses. None if placement is unreachable.
 
-        Raise AllocationMoveFailed if a consumer changed meanwhile, and
+        Raises AllocationMoveFailed if a consumer changed meanwhile, and
         ConsumerAllocationRetrievalFailed.
         """
         source = self._allocations.of_consumer(context, source_consumer)
@@ -132,7 +132,7 @@ class InstanceAllocations:
     def add(self, context: Context, consumer: str, resources: GivenAmounts) -> None:
         """Add `resources` to what the consumer holds.
 
-        Raise AllocationUpdateFailed if it holds nothing or placement refuses,
+        Raises AllocationUpdateFailed if it holds nothing or placement refuses,
         ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
         """
         self._adjust(context, consumer, _amounts(resources), _plus)
@@ -140,7 +140,7 @@ class InstanceAllocations:
     def remove(self, context: Context, consumer: str, resources: GivenAmounts) -> None:
         """Take `resources` away from what the consumer holds.
 
-        Raise AllocationUpdateFailed if it holds less, or placement refuses,
+        Raises AllocationUpdateFailed if it holds less, or placement refuses,
         ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
         """
         self._adjust(context, consumer, _amounts(resources), _minus)

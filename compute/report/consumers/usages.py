@@ -21,7 +21,7 @@ class Usages:
     def of_provider(self, context: Context, uuid: str) -> dict[str, int]:
         """Return what all consumers use of one provider, class → amount.
 
-        Raise ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
+        Raises ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
         """
         response = self.transport.get(
             f"/resource_providers/{uuid}/usages",
@@ -37,7 +37,7 @@ class Usages:
     def for_limits(self, context: Context, project_id: str) -> dict[str, int]:
         """Return what the project uses in all, class → amount.
 
-        Raise UsagesRetrievalFailed, and ConnectFailure if placement is unreachable four times.
+        Raises UsagesRetrievalFailed, and ConnectFailure if placement is unreachable four times.
         """
         return self._read(context, project_id)
 
@@ -46,7 +46,7 @@ class Usages:
     ) -> dict[str, dict[str, int]]:
         """Return `{"project": {"cores", "ram"}}`, and the same under "user" if one is given.
 
-        Cores are VCPU and PCPU. Raise as `for_limits`.
+        Cores are VCPU and PCPU. Raises what `for_limits` raises.
         """
         counts = {"project": _counts(self._read(context, project_id))}
         if user_id:

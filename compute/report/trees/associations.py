@@ -33,7 +33,7 @@ class Associations:
         return current
 
     def refresh_inventory(self, context: Context, uuid: str) -> None:
-        """Read the inventory into the cache. Raise ResourceProviderRetrievalFailed."""
+        """Read the inventory into the cache. Raises ResourceProviderRetrievalFailed."""
         # An inventory that could not be read must not pass for an empty one: that needs no reshape.
         if self.refresh_and_get_inventory(context, uuid) is None:
             raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
@@ -44,7 +44,7 @@ class Associations:
         """Read the provider's inventories, aggregates and traits into the cache, if due.
 
         With `refresh_sharing` the providers that share with one of its aggregates are read too, as
-        roots of their own. Raise what the reading methods raise; the provider is stale then.
+        roots of their own. Raises what the reading methods raise; the provider is stale then.
         """
         if not force and not self._cache.is_stale(uuid):
             return
@@ -60,7 +60,7 @@ class Associations:
     def whole_rows(self, context: Context, listed: list[Row]) -> tuple[list[Row], set[str]]:
         """Return the listed providers of a tree with all they have, and who shares with them.
 
-        Sharing providers are read into the cache. Raise what the reading methods raise.
+        Sharing providers are read into the cache. Raises what the reading methods raise.
         """
         rows, sharing = list[Row](), set[str]()
         for row in listed:
@@ -82,7 +82,7 @@ class Associations:
     def _whole(self, context: Context, row: Row) -> Row:
         """Return a listed provider with all it has.
 
-        It is not read if it was known before a conflict and didn't change. Raise what the reading
+        It is not read if it was known before a conflict and didn't change. Raises what the reading
         methods raise.
         """
         known = self._cache.recollection.provider(row["uuid"], row["generation"])

@@ -136,7 +136,7 @@ class ProviderCache:
     def note_sharing(self, uuid: str, sharing: Iterable[str], others: bool = False) -> None:
         """Remember which providers share with the tree of `uuid`.
 
-        With `others` they are added to those that are remembered. Raise ValueError if the tree
+        With `others` they are added to those that are remembered. Raises ValueError if the tree
         isn't known.
         """
         root = self.tree.get_provider_uuids_in_tree(uuid)[0]

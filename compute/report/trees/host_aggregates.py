@@ -30,7 +30,7 @@ class HostAggregates:
     ) -> None:
         """Make the provider, given by its name or its uuid, a member of the aggregate.
 
-        Raise ValueError without name and uuid; ResourceProviderNotFound;
+        Raises ValueError without name and uuid; ResourceProviderNotFound;
         ResourceProviderAggregateRetrievalFailed; ResourceProviderUpdateConflict if others were
         quicker four times; ResourceProviderUpdateFailed; and PlacementAPIConnectFailure.
         """
@@ -41,7 +41,7 @@ class HostAggregates:
         self._change_membership(context, rp_uuid, lambda members: members | {agg_uuid})
 
     def remove_host(self, context: Context, agg_uuid: str, host_name: str) -> None:
-        """Take the provider of that name out of the aggregate. Raise as `add_host`."""
+        """Take the provider of that name out of the aggregate. Raises what `add_host` raises."""
         rp_uuid = self._providers.by_name(context, host_name)["uuid"]
         self._change_membership(context, rp_uuid, lambda members: members - {agg_uuid})
 

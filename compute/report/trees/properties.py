@@ -44,7 +44,7 @@ class Properties:
     def ensure_resource_classes(self, context: Context, names: Iterable[str]) -> bool:
         """Create the custom classes among `names` that don't exist; standard ones always do.
 
-        Return True when all exist. Raise InvalidResourceClass.
+        Return True when all exist. Raises InvalidResourceClass.
         """
         for name in sorted(name for name in names if name.startswith("CUSTOM_")):
             response = self.transport.put(
@@ -70,7 +70,7 @@ class Properties:
         Records may be partial: placement fills in its defaults. Placement refuses a total of 0, so
         leave such a class out.
 
-        Raise ValueError for a provider that isn't cached, InvalidResourceClass, InventoryInUse,
+        Raises ValueError for a provider that isn't cached, InvalidResourceClass, InventoryInUse,
         ResourceProviderUpdateConflict, ResourceProviderUpdateFailed, and ClientException or
         PlacementAPIConnectFailure if placement is unreachable.
         """
@@ -102,7 +102,7 @@ class Properties:
     def ensure_traits(self, context: Context, traits: Iterable[str]) -> bool:
         """Create the custom ones among `traits` that don't exist. Return True when all exist.
 
-        Raise TraitRetrievalFailed, and TraitCreationFailed, also for a name without the prefix
+        Raises TraitRetrievalFailed, and TraitCreationFailed, also for a name without the prefix
         CUSTOM_ that os-traits doesn't have.
         """
         wanted = sorted(set(traits))
@@ -137,7 +137,7 @@ class Properties:
         cache is asked only if it has the same generation. Return True when placement has the
         traits.
 
-        Raise ValueError for a provider that isn't cached (without `generation`),
+        Raises ValueError for a provider that isn't cached (without `generation`),
         TraitRetrievalFailed, TraitCreationFailed, ResourceProviderUpdateConflict,
         ResourceProviderUpdateFailed.
         """
@@ -181,7 +181,7 @@ class Properties:
         Without a `generation` the cached one is sent; that needs `use_cache`. Without `use_cache`
         the provider need not be cached. Return True when placement has the aggregates.
 
-        Raise ValueError for a generation or a provider that is needed and missing,
+        Raises ValueError for a generation or a provider that is needed and missing,
         ResourceProviderUpdateConflict – the provider and what is below it are no longer cached
         then – and ResourceProviderUpdateFailed.
         """

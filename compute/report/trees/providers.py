@@ -57,7 +57,7 @@ class Providers:
     def in_tree(self, context: Context, uuid: str) -> list[dict[str, Any]]:
         """Return the providers of the tree that `uuid` is part of; none if it doesn't exist.
 
-        Raise ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
+        Raises ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
         """
         response = self.transport.get(
             f"/resource_providers?in_tree={uuid}",
@@ -72,7 +72,7 @@ class Providers:
     def read(self, context: Context, uuid: str) -> dict[str, Any] | None:
         """Return the provider as placement shows it, or None.
 
-        Raise ResourceProviderRetrievalFailed.
+        Raises ResourceProviderRetrievalFailed.
         """
         return self._read(context, uuid)
 
@@ -87,7 +87,7 @@ class Providers:
         raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid) from Refusal(response)
 
     def name_of(self, context: Context, uuid: str) -> str:
-        """Return the provider's name. Raise ResourceProviderNotFound."""
+        """Return the provider's name. Raises ResourceProviderNotFound."""
         try:
             return self._cache.tree.data(uuid).name
         except ValueError:
@@ -99,7 +99,7 @@ class Providers:
     def by_name(self, context: Context, name: str) -> dict[str, Any]:
         """Return the one provider of that name.
 
-        Raise ResourceProviderNotFound, and PlacementAPIConnectFailure if placement is unreachable.
+        Raises ResourceProviderNotFound, and PlacementAPIConnectFailure if placement is unreachable.
         """
         try:
             response = self.transport.get(
@@ -152,7 +152,7 @@ class Providers:
         """Return the exception to raise for a new provider whose name another one has.
 
         It is a ResourceProviderCreationConflict if that one is in the tree of the parent. Of
-        another, the message says what it has, and how a root gets that. Raise ClientException if
+        another, the message says what it has, and how a root gets that. Raises ClientException if
         placement is unreachable.
         """
         if self._is_made_elsewhere(context, name, parent_uuid):
@@ -183,7 +183,7 @@ class Providers:
     def delete(self, context: Context, uuid: str) -> None:
         """Delete the provider, which may be gone already, and forget it.
 
-        Raise ResourceProviderInUse if it has allocations or children,
+        Raises ResourceProviderInUse if it has allocations or children,
         ResourceProviderDeletionFailed, and ClientException if placement is unreachable.
         """
         response = self.transport.delete(
@@ -209,7 +209,7 @@ class Providers:
     def aggregates_of(self, context: Context, uuid: str) -> AggInfo:
         """Return the provider's aggregates.
 
-        Raise ResourceProviderAggregateRetrievalFailed, and ClientException if placement is
+        Raises ResourceProviderAggregateRetrievalFailed, and ClientException if placement is
         unreachable.
         """
         response = self.transport.get(
@@ -225,7 +225,7 @@ class Providers:
     def traits_of(self, context: Context, uuid: str) -> TraitInfo:
         """Return the provider's traits.
 
-        Raise ResourceProviderTraitRetrievalFailed, and ClientException if placement is
+        Raises ResourceProviderTraitRetrievalFailed, and ClientException if placement is
         unreachable.
         """
         response = self.transport.get(

@@ -40,9 +40,9 @@ class Reshaper:
     def reshape(self, context: Context, inventories: Inventories, allocations: Allocations) -> None:
         """Have placement store all of `inventories` and `allocations` at once.
 
-        Raise PlacementReshapeConflict if a provider or consumer changed since it was read; then
-        the cache is empty, and the caller may start over. Raise ReshapeUnanswered if the request
-        was sent and may have been carried out. Raise ReshapeFailed for all else, an unreachable
+        Raises PlacementReshapeConflict if a provider or consumer changed since it was read; then
+        the cache is empty, and the caller may start over. Raises ReshapeUnanswered if the request
+        was sent and may have been carried out. Raises ReshapeFailed for all else, an unreachable
         placement included. The last two leave the cache as it is.
         """
         try:

@@ -48,7 +48,7 @@ class AddProvider:
         return f"create provider {self.name} ({self.uuid}){below}"
 
     def apply(self, parts: Parts, context: Context) -> None:
-        """Create the provider. Raise ResourceProviderVanished if it was there and is gone."""
+        """Create the provider. Raises ResourceProviderVanished if it was there and is gone."""
         known = parts.cache.tree.exists(self.uuid)
         if self.was_there and not known and not parts.trees.load(context, self.uuid):
             raise exceptions.ResourceProviderVanished(uuid=self.uuid)
@@ -81,7 +81,7 @@ class Reshape:
         return next(iter(self.inventories), "")
 
     def apply(self, parts: Parts, context: Context) -> None:
-        """Reshape. Raise as `Reshaper.reshape`."""
+        """Reshape. Raises what `Reshaper.reshape` raises."""
         parts.reshaper.reshape(context, self.inventories, self.allocations)
 
     def imagine(self, tree: ProviderTree) -> None:
@@ -106,7 +106,7 @@ class RereadInventory:
         return f"read {'all' if self.all_of_it else 'the inventory'} of {self.uuid}"
 
     def apply(self, parts: Parts, context: Context) -> None:
-        """Read. Raise ResourceProviderUpdateConflict if traits or aggregates changed."""
+        """Read. Raises ResourceProviderUpdateConflict if traits or aggregates changed."""
         if not self.all_of_it:
             parts.associations.refresh_inventory(context, self.uuid)
             return
@@ -134,7 +134,7 @@ class RemoveProvider:
         return f"delete provider {self.uuid}"
 
     def apply(self, parts: Parts, context: Context) -> None:
-        """Delete the provider. Raise as `Providers.delete`."""
+        """Delete the provider. Raises what `Providers.delete` raises."""
         parts.providers.delete(context, self.uuid)
 
     def imagine(self, tree: ProviderTree) -> None:
@@ -154,7 +154,7 @@ class SetInventory:
         return f"set inventory of {self.uuid} to {self.inventory}"
 
     def apply(self, parts: Parts, context: Context) -> None:
-        """Set the inventory. Raise as `Properties.set_inventory`."""
+        """Set the inventory. Raises what `Properties.set_inventory` raises."""
         parts.properties.set_inventory(
             context, self.uuid, self.inventory, generation=self.generation
         )
@@ -176,7 +176,7 @@ class SetAggregates:
         return f"set aggregates of {self.uuid} to {sorted(self.aggregates)}"
 
     def apply(self, parts: Parts, context: Context) -> None:
-        """Set the aggregates. Raise as `Properties.set_aggregates`."""
+        """Set the aggregates. Raises what `Properties.set_aggregates` raises."""
         parts.properties.set_aggregates(
             context, self.uuid, self.aggregates, generation=self.generation
         )
@@ -198,7 +198,7 @@ class SetTraits:
         return f"set traits of {self.uuid} to {sorted(self.traits)}"
 
     def apply(self, parts: Parts, context: Context) -> None:
-        """Set the traits. Raise as `Properties.set_traits`."""
+        """Set the traits. Raises what `Properties.set_traits` raises."""
         parts.properties.set_traits(context, self.uuid, self.traits, generation=self.generation)
 
     def imagine(self, tree: ProviderTree) -> None:

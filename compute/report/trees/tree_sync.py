@@ -112,7 +112,7 @@ class TreeSync:
     ) -> None:
         """Read the tree of a provider that was to be created and that another writer made.
 
-        Raise ResourceProviderCreationFailed if it is another provider that has the name;
+        Raises ResourceProviderCreationFailed if it is another provider that has the name;
         ResourceProviderCreationConflict if that one is in the same tree.
         """
         additions = [step for step in steps if isinstance(step, AddProvider)]

@@ -168,9 +168,9 @@ class TreeWriter:
         """Write, and note the outcome in the cache and in `wanted`.
 
         Return False, with nothing changed, if placement doesn't take this tree whole from this
-        client. Raise NameTaken for a provider to create that is there.
+        client. Raises NameTaken for a provider to create that is there.
 
-        Raise PlacementReshapeConflict, ReshapeFailed or ReshapeUnanswered for a write that moves
+        Raises PlacementReshapeConflict, ReshapeFailed or ReshapeUnanswered for a write that moves
         allocations. For others raise ResourceProviderUpdateConflict, InventoryInUse,
         ResourceProviderSyncFailed, and ClientException if placement is unreachable.
         """
@@ -314,7 +314,7 @@ class TreeWriter:
 
 
 def _add(tree: ProviderTree, uuid: str, entry: dict[str, Any]) -> None:
-    """Add a provider that was created. Raise ValueError if it was known, and forgotten since."""
+    """Add a provider that was created. Raises ValueError if it was known, and forgotten since."""
     if "name" not in entry:
         raise ValueError(f"No such provider {uuid}")
     if entry["parent_provider_uuid"] is None:

@@ -46,7 +46,7 @@ class Trees:
         """Create the provider unless it exists, and have its tree in the cache; return its uuid.
 
         A provider that exists keeps its name and its parent. Nothing is sent while the cache is
-        fresh. Raise ResourceProviderCreationFailed and what the reading methods raise.
+        fresh. Raises ResourceProviderCreationFailed and what the reading methods raise.
         """
         if self._is_known(context, uuid):
             for member in self._cache.tree.get_provider_uuids(uuid):
@@ -106,7 +106,7 @@ class Trees:
     def load_existing(self, context: Context, uuids: Collection[str]) -> set[str]:
         """Read the trees of those providers that placement knows; return these providers.
 
-        Raise what the reading methods raise.
+        Raises what the reading methods raise.
         """
         asked = uuids
         trees = self._whole_trees.of_each(context, uuids, "traits")
@@ -152,7 +152,7 @@ class Trees:
 
         The provider is created, named `name` (else by its uuid), if placement has none. It may be
         any member of a tree. The copy holds what is known of other trees as well; the caller must
-        not edit those. Raise what `ensure` raises, and ResourceProviderUpdateConflict if another
+        not edit those. Raises what `ensure` raises, and ResourceProviderUpdateConflict if another
         thread made the client forget the tree meanwhile.
         """
         with self._cache.working_with(uuid):
@@ -174,7 +174,7 @@ class Trees:
         then creates it together with the rest of its tree, or not at all.
 
         `with_sharing` adds, as roots without children, the providers that share with one of the
-        aggregates of the tree's members. Raise what `ensured_tree` raises, and ValueError if `uuid`
+        aggregates of the tree's members. Raises what `ensured_tree` raises, and ValueError if `uuid`
         isn't a root.
         """
         with self._cache.working_with(uuid):

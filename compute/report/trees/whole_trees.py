@@ -116,7 +116,7 @@ class WholeTrees:
         """Return provider → what is allocated against it, for at most 10,000 providers.
 
         `{provider: {consumer: {"resources": {class: amount}}}}`; providers that don't exist are
-        left out. Raise ResourceProviderAllocationRetrievalFailed.
+        left out. Raises ResourceProviderAllocationRetrievalFailed.
         """
         body = {"resource_providers": list(uuids)}
         response = self._extensions.query(context, QUERY_OFFER, "/allocations/query", body)
@@ -134,7 +134,7 @@ class WholeTrees:
     ) -> Allocations | None:
         """Return all that each of at most 10,000 consumers holds, as `GET /allocations/{uuid}`.
 
-        Raise ConsumerAllocationRetrievalFailed.
+        Raises ConsumerAllocationRetrievalFailed.
         """
         found = self.consumers_of_each(context, consumers)
         if found is None:
@@ -146,7 +146,7 @@ class WholeTrees:
     ) -> dict[str, dict[str, Any]] | None:
         """Return the same as `GET /allocations/{uuid}` at 1.38: with the consumer's type.
 
-        Raise ConsumerAllocationRetrievalFailed.
+        Raises ConsumerAllocationRetrievalFailed.
         """
         body = {"consumers": list(consumers)}
         response = self._extensions.query(context, QUERY_OFFER, "/allocations/query", body)

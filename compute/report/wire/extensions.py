@@ -78,7 +78,7 @@ class Extensions:
     def has(self, context: Context, name: str) -> bool:
         """Say whether the service offers the extension; ask it if that isn't known.
 
-        Raise ClientException if placement is unreachable.
+        Raises ClientException if placement is unreachable.
         """
         if not self._enabled:
             return False
@@ -105,17 +105,17 @@ class Extensions:
     def get(self, context: Context, name: str, path: str) -> Response | None:
         """GET a path below the prefix; None if whoever answers doesn't offer `name` to us.
 
-        Raise ClientException if placement is unreachable.
+        Raises ClientException if placement is unreachable.
         """
         return self._read(name, path, self.transport.get, context)
 
     @rebuilds_adapter
-    def query(self, context: Context, name: str, path: str, body: Any) -> Response | None:
+    def query(self, context: Context, name: str, path: str, body: object) -> Response | None:
         """POST a question to a path below the prefix; otherwise as `get`."""
         return self._read(name, path, self.transport.post, context, body)
 
     @rebuilds_adapter
-    def put(self, context: Context, name: str, path: str, body: Any) -> Response | None:
+    def put(self, context: Context, name: str, path: str, body: object) -> Response | None:
         """PUT a path below the prefix; otherwise as `get`.
 
         An answer that isn't placement's tells nothing of the write: that is a ClientException, too.
@@ -123,7 +123,7 @@ class Extensions:
         return self._asked(name, path, self.transport.put, context, body)
 
     def _read(
-        self, name: str, path: str, send: Callable[..., Response], context: Context, *body: Any
+        self, name: str, path: str, send: Callable[..., Response], context: Context, *body: object
     ) -> Response | None:
         known = self._offers.has(name)
         try:
@@ -136,7 +136,7 @@ class Extensions:
             return None
 
     def _asked(
-        self, name: str, path: str, send: Callable[..., Response], context: Context, *body: Any
+        self, name: str, path: str, send: Callable[..., Response], context: Context, *body: object
     ) -> Response | None:
         if not self._enabled or self._offers.has(name) is False:
             return None

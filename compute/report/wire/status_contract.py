@@ -70,7 +70,7 @@ _ONE = re.compile(".*/(resource_providers|allocations)/[^/]+")
 def as_promised(method: str, url: str, response: Response) -> Response:
     """Return the response: a success that placement promises, or an error (400 and above).
 
-    Raise NotPlacementsAnswer for all else, also where a body isn't whole, or isn't JSON, and where
+    Raises NotPlacementsAnswer for all else, also where a body isn't whole, or isn't JSON, and where
     placement wouldn't send the body of a 404.
     """
     path = urlsplit(url).path

@@ -121,7 +121,7 @@ class Transport:
     def post(
         self,
         url: str,
-        data: Any,
+        data: object,
         version: str | None = None,
         global_request_id: str | None = None,
     ) -> Response:
@@ -132,7 +132,7 @@ class Transport:
     def put(
         self,
         url: str,
-        data: Any,
+        data: object,
         version: str | None = None,
         global_request_id: str | None = None,
     ) -> Response:

@@ -155,7 +155,7 @@ class MoveClaim(Claim):
         instance: Instance,
         nodename: str,
         flavor: Flavor,
-        image_meta: Any,
+        image_meta: object,
         tracker: ClaimKeeper,
         compute_node: ComputeNode,
         pci_requests: list[dict[str, Any]],

@@ -51,7 +51,7 @@ class PciTracker:
         return [pool for node in self._nodes.all() for pool in node.record.pci_device_pools]
 
     def claim_instance(
-        self, context: RequestContext, pci_requests: PciRequests, instance_numa_topology: Any
+        self, context: RequestContext, pci_requests: PciRequests, instance_numa_topology: object
     ) -> list[Device]:
         """Claim devices for all requests and return them; return none if there are too few.
 

@@ -41,7 +41,7 @@ class Stats(dict[str, Any]):
             self[FAILED_BUILDS] = failed
 
     def digest(self, told: Mapping[str, Any] | None) -> None:
-        """Add what the driver says. Raise ValueError if that isn't a dict."""
+        """Add what the driver says. Raises ValueError if that isn't a dict."""
         if told is not None and not isinstance(told, Mapping):
             raise ValueError(f"The driver's stats are not a dict: {told!r}")
         self.update(told or {})

@@ -143,7 +143,7 @@ class AdditionsOwnership:
     ) -> Owned:
         """Merge the files into the tree, after the driver's edit. Placement is only read.
 
-        Raises as `ProviderAdditions.merge`, and ResourceProviderAllocationRetrievalFailed.
+        Raises what `ProviderAdditions.merge` raises, and ResourceProviderAllocationRetrievalFailed.
         """
         node_uuid = tree.scope_rp_uuid
         merged = additions.merge(tree, taken, lambda uuid: self._held_of(context, tree, uuid))

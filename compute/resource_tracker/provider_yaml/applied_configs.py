@@ -205,7 +205,7 @@ def _parsed(content: Any) -> dict[str, Added]:
     }
 
 
-def _names(listed: Any) -> frozenset[str]:
+def _names(listed: object) -> frozenset[str]:
     # Files add no other names, so others must never be removed.
     if not isinstance(listed, list) or not all(name.startswith("CUSTOM_") for name in listed):
         raise ValueError(listed)

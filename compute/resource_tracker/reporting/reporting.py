@@ -124,7 +124,7 @@ class Reporting:
     def flush(self, context: RequestContext, wanted: WantedProviders) -> None:
         """Make placement look as `wanted`.
 
-        Raises as `update_from_provider_tree`, and PlacementPciException for a device that is in
+        Raises what `update_from_provider_tree` raises, and PlacementPciException for a device that is in
         use and gone.
         """
         node = self._nodes.get(wanted.nodename)
