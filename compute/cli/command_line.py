@@ -79,7 +79,7 @@ def load_configuration(
     """Read the configuration and set up logging: to the log file, or with --debug to stderr.
 
     Without a log file and without --debug nothing is logged: the command prints its own messages.
-    Raises InvalidInput.
+    Raises UnusableInput if the configuration can't be read.
     """
     # imported here because --help and --version read no configuration
     from oslo_config import cfg

@@ -8,7 +8,7 @@ class UnusableEnvironment(Exception):
 
 
 def check_installation(program: str, other: str | None = None) -> None:
-    """Raise UnusableInstallation if Python's package `placement` isn't Berth's alone.
+    """Raise UnusableEnvironment if Python's package `placement` isn't Berth's alone.
 
     :param program: name of the script that runs
     :param other: distribution that has a script of the same name; the script must be ours alone

@@ -1,6 +1,10 @@
 """The report client: what the compute side tells placement, and learns from it.
 
 The names are those of nova's module `nova.scheduler.client.report`.
+
+Read `client` first: each of its methods is one call of a part. The parts are in `trees`
+(providers), `consumers` (allocations, candidates, usages) and `deletion` (a node's whole tree);
+`wire` sends their requests.
 """
 
 from compute.report.client import SchedulerReportClient, report_client_singleton

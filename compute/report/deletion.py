@@ -54,9 +54,9 @@ class NodeDeletion:
         `instances` placement is asked: a consumer that holds nothing of another host counts as an
         instance on the node, any other as one that moved away.
 
-        A provider that is in use or can't be deleted is logged and stays. Raise
-        ResourceProviderRetrievalFailed, failures to read or delete allocations, and
-        ClientException if placement is unreachable.
+        A provider that is in use or can't be deleted is logged and stays. Raises
+        ResourceProviderRetrievalFailed if the tree can't be read, what reading and deleting
+        allocations raises, and ClientException if placement is unreachable.
         """
         uuid = compute_node.uuid
         if cascade:

@@ -13,7 +13,7 @@ class DriverUnusable(Exception):
 
 
 def host_driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ServiceDriver:
-    """Return the configured driver, ready to be asked. Raises DriverUnusable."""
+    """Return the configured driver, started. Raises DriverUnusable if that fails."""
     virtapi = CommandVirtAPI(conf.host, NodeIdentity.from_config(conf), cell)
     try:
         driver = load_driver(virtapi, conf.compute_driver, conf)

@@ -19,7 +19,7 @@ PROFILE = "binding:profile"
 def ports(conf: cfg.ConfigOpts) -> Ports:
     """Return the ports of the network service that group [neutron] describes.
 
-    Without such a group there are no ports. Raises InvalidInput if the group is incomplete.
+    Without such a group there are no ports. Raises UnusableInput if the group is incomplete.
     """
     loading.register_auth_conf_options(conf, GROUP)
     loading.register_session_conf_options(conf, GROUP)

@@ -73,7 +73,7 @@ def opened(
     :param way: HTTP, DATABASE, or None: HTTP if group [placement] says how to reach the service
     :param read_only: the command sends only GETs; nothing is written then, neither by the start of
         the in-process service nor by the database itself
-    :raises InvalidInput: the configuration doesn't say how to reach placement
+    :raises UnusableInput: the configuration doesn't say how to reach placement
     :raises PlacementUnusable: placement can't be reached, or its database can't be used
     """
     if (way or usual_way(conf)) == HTTP:
@@ -183,7 +183,7 @@ def why_unusable(adapter: Adapter) -> str | None:
     """
     failure = _first_failure(adapter)
     if isinstance(failure, Refusal):
-        # the request that failed before has told the rest of the answer
+        # the message about the request that failed has the rest of the answer
         return f"{failure.status} {http.client.responses.get(failure.status, '')}".rstrip()
     if failure is None:
         return None
@@ -201,7 +201,7 @@ def _first_failure(adapter: Adapter) -> Exception | None:
 
 
 def _check(adapter: Adapter) -> None:
-    """Start the service and have it read its tables. Raises PlacementUnusable."""
+    """Have the service read its tables. Raises PlacementUnusable if it can't."""
     try:
         answer = adapter.get(f"/resource_providers/{NOBODY}")
     except Exception as error:

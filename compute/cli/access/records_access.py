@@ -16,7 +16,7 @@ from compute.records.cell_database.memory import MemoryCellDatabase
 def records(conf: cfg.ConfigOpts) -> Iterator[CellDatabase]:
     """Open the cell database in `state_path` for as long as the context lasts.
 
-    Without one, give an empty database in memory: a command makes no file. Raises InvalidInput if
+    Without one, give an empty database in memory: a command makes no file. Raises UnusableInput if
     the database can't be opened.
     """
     if not os.path.exists(os.path.join(conf.state_path, sqlite.FILE_NAME)):

@@ -108,7 +108,7 @@ def _look_before(
     config_arguments: Sequence[str],
     grace: Grace,
 ) -> int:
-    """Look a first time, and wait for the grace if there was something."""
+    """Look a first time; if there are orphans, wait until their grace is over."""
 
     def look(site: _Site) -> int:
         grace.begin_look()

@@ -29,8 +29,8 @@ def rounds(
 ) -> int:
     """Audit once, or until a signal raises KeyboardInterrupt; return the exit code.
 
-    An audit begins when the one before has ended: one that takes longer than `every` seconds
-    lets beginnings pass. Raises InvalidInput in the first round only.
+    Audits never overlap: if one takes longer than `every` seconds, the beginnings that fall into it
+    are left out. Raises UnusableInput, in the first round only, if the options can't be used.
 
     :param run_once: runs one audit, calls its argument with each orphan, returns the exit code
     :param failed: the exit code of an audit that could not be finished
@@ -43,7 +43,7 @@ def rounds(
         raise UnusableInput(f"--textfile {textfile}: there is no folder {textfile.parent}.")
     metrics = AuditMetrics(KINDS)
     if textfile is not None:
-        # a file of something else is replaced, too
+        # an existing file without our metrics is replaced, too
         with contextlib.suppress(OSError, ValueError):
             metrics.recall(textfile.read_text())
     is_first = True
@@ -77,9 +77,9 @@ def _count(found: Counter[str], orphan: Orphan) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Replace the file in one step, readable for every user. Raises OSError.
+    """Replace the file in one step, readable for every user. Raises OSError if that fails.
 
-    The name of the file that is being written doesn't end as those that node_exporter reads.
+    node_exporter doesn't read the temporary file: its name ends otherwise.
     """
     folder = path.absolute().parent
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=folder)

@@ -35,7 +35,7 @@ exit codes:
     2  there is no such provider
     3  not each consumer has a move; with --over-capacity: something stays over capacity
 """
-#: so many other hosts of a move have their names told, in JSON
+#: so many other hosts that a move could have are named, in JSON
 _OTHERS = 10
 
 
@@ -101,9 +101,9 @@ def _watched(uuids: Sequence[str], hidden: bool) -> Iterator[str]:
 
 
 def _names(client: SchedulerReportClient, plan: DrainPlan, others: int) -> dict[str, str]:
-    """Return root → name, of the hosts that the plan tells of; the uuid of one that is gone.
+    """Return root → name of the hosts in the plan; a host that is gone is named by its uuid.
 
-    :param others: of how many other hosts that a move could have
+    :param others: how many other hosts are named for each move
     """
     context = admin_context()
     roots = dict.fromkeys(

@@ -41,7 +41,7 @@ _FILTERS = (
     "than this if image, ports or availability zone say so."
 )
 
-#: what an answer is about: the questions, the records, and a client for other reads
+#: asks one question; it gets who answers questions, the records, and a client for other reads
 Asking = Callable[[Questions, CellDatabase, SchedulerReportClient], dict[str, Any]]
 
 
@@ -96,7 +96,7 @@ def show(asked: argparse.Namespace, shown: dict[str, Any], text: str, fits: bool
 
 
 def told_of(wanted: Sequence[WantedResources], *more: str) -> str:
-    """Return what answers know nothing of, as lines for the terminal.
+    """Return what the answers leave out of account, as lines for the terminal.
 
     :param more: sentences about it
     """

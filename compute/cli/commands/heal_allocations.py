@@ -175,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
 def _limit(asked: argparse.Namespace) -> int | None:
     """Return how many instances to write at most; None for all.
 
-    Raises InvalidInput for options that contradict each other.
+    Raises UnusableInput for options that contradict each other.
     """
     if asked.instance and asked.cell:
         raise UnusableInput("--instance and --cell can't go together.")

@@ -21,7 +21,7 @@ def add_option(options: argparse.ArgumentParser, drawn: str) -> None:
 
 
 def check(path: str) -> None:
-    """Raise InvalidInput if no file can be written there: before anything else is done."""
+    """Raise UnusableInput if no file can be written there: before anything else is done."""
     target = _target(path)
     folder = target.parent
     if target.is_dir():
@@ -61,7 +61,7 @@ def write(path: str, title: str, command: str, data: dict[str, Any]) -> None:
     :param command: which command of `nova-manage placement` wrote it
     :param data: what is drawn, beside its title
 
-    Raises InvalidInput if it can't be written.
+    Raises UnusableInput if it can't be written.
     """
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     about = {"title": title, "command": f"{PROGRAM} placement {command}", "written": now}

@@ -39,10 +39,11 @@ class AdoptionStep:
 
 
 class Adoption:
-    """Moves one identity.
+    """Moves all that one host has to another root.
 
-    All methods raise Refused, ResourceProviderNotFound, ResourceProviderRetrievalFailed,
-    ConsumerAllocationRetrievalFailed and ClientException.
+    All methods raise AdoptionRefused if the two trees can't become one, ResourceProviderNotFound,
+    ResourceProviderRetrievalFailed, ConsumerAllocationRetrievalFailed, and ClientException if
+    placement is unreachable.
     """
 
     def __init__(
@@ -55,8 +56,8 @@ class Adoption:
     def run(self, done: Callable[[AdoptionStep], None]) -> None:
         """Take all steps; call `done` after each.
 
-        Raises ResourceProviderUpdateConflict or PlacementReshapeConflict if somebody else changed
-        what a step is about: another call goes on from there. Raises ResourceProviderUpdateFailed,
+        Raises ResourceProviderUpdateConflict or PlacementReshapeConflict if another writer changed
+        a provider of a step: another call goes on from there. Raises ResourceProviderUpdateFailed,
         ReshapeFailed or ReshapeUnanswered if placement refuses a step.
         """
         for step in self.steps():

@@ -20,7 +20,7 @@ CONSUMERS_AT_ONCE = 1000
 
 
 class AuditedProvider:
-    """A provider, and this host's node whose tree it is in; a compute.consumers.rules.Place."""
+    """A provider, and this host's node whose tree it is in; a JudgedProvider of the rules."""
 
     def __init__(
         self, row: Mapping[str, Any], node: ComputeNode | None, shares: Callable[[str], bool]

@@ -83,8 +83,9 @@ class ConsumerAllocations:
     ) -> dict[str, set[str]]:
         """Return consumer → the providers of `uuid` and below that it holds something of.
 
-        The cache says which providers there are. At a start, a reshape may follow; where placement
-        tells whole trees, `of_tree` then needs no further request. Raises what `of_tree` raises.
+        The cache says which providers there are. At a start (`is_start`) a reshape may follow:
+        where placement answers with whole trees, the answer is kept for `of_tree`, which then needs
+        no request. Raises what `of_tree` raises.
         """
         found = None
         if uuid not in self._cache.imagined:
@@ -111,8 +112,9 @@ class ConsumerAllocations:
         """Return all of the consumer's allocations, as placement shows them at 1.28.
 
         `{"allocations": {provider: {"generation", "resources"}}, "project_id", "user_id",
-        "consumer_generation"}`; only `{"allocations": {}}` if there are none. Raise
-        ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
+        "consumer_generation"}`; only `{"allocations": {}}` if there are none. Raises
+        ConsumerAllocationRetrievalFailed if placement refuses, and ClientException if it is
+        unreachable.
         """
         response = self.transport.get(
             f"/allocations/{consumer}",
@@ -150,7 +152,8 @@ class ConsumerAllocations:
         """
         node = self._cache.tree.data(nodename).uuid
         if node not in self._cache.imagined:
-            # What was read at the start of this update will do: a reshape tells if it is outdated.
+            # They were read at the start of this update. If they are outdated, the reshape
+            # conflicts.
             whole = self._cache.before_reshape.pop(node, None)
             if whole is None:
                 whole = self._whole_trees.allocations_of(context, node)
@@ -168,7 +171,7 @@ class ConsumerAllocations:
             body = self._cache.recollection.consumer(consumer, shown)
             if body is None:
                 body = self.of_consumer(context, consumer)
-            # A consumer that lost its allocations since has no project, and nothing to move.
+            # A consumer that lost its allocations meanwhile has nothing to move.
             if body["allocations"]:
                 allocations[consumer] = body
         self._cache.gathered.update(copy.deepcopy(allocations))
@@ -232,8 +235,9 @@ class ConsumerAllocations:
         """Remove all allocations of the consumer; return whether there were any.
 
         Without `force` placement refuses if the consumer changed between our read and our write.
-        `consumer_type` is for the log. None if placement is unreachable. Raise
-        AllocationDeleteFailed, and ConsumerAllocationRetrievalFailed without `force`.
+        `consumer_type` is for the log. None if placement is unreachable. Raises
+        AllocationDeleteFailed if placement refuses, and without `force`
+        ConsumerAllocationRetrievalFailed if the allocations can't be read.
         """
         if force:
             response = self.transport.delete(

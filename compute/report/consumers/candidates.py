@@ -27,7 +27,7 @@ class CandidateQuery(Protocol):
 
 
 class AllocationCandidates:
-    """Where requests could be met.
+    """Asks where requests could be met.
 
     :param conf: configuration with group [scheduler]
     """

@@ -32,8 +32,9 @@ class RequestSender(Protocol):
 def read_consumer(client: RequestSender, context: Context, consumer: str) -> dict[str, Any]:
     """Return what a consumer holds, with its type where placement tells it.
 
-    The `version` in it is the microversion of the answer. Raise
-    ConsumerAllocationRetrievalFailed, and ClientException.
+    The `version` in it is the microversion of the answer. Raises
+    ConsumerAllocationRetrievalFailed if placement refuses, and ClientException if it is
+    unreachable.
     """
     for version in VERSIONS:
         response = client.get(
@@ -55,8 +56,9 @@ def write_consumer(
 ) -> None:
     """Make `allocations` what the consumer holds, if it is still as `body` was read.
 
-    `body` has a `consumer_type` only if its `version` does; UNTYPED stays so. Raise
-    AllocationUpdateFailed, also if the consumer changed meanwhile, and ClientException.
+    `body` has a `consumer_type` only if its `version` does; UNTYPED stays so. Raises
+    AllocationUpdateFailed if placement refuses or the consumer changed meanwhile, and
+    ClientException if placement is unreachable.
     """
     kept = {rp: {"resources": part["resources"]} for rp, part in allocations.items()}
     payload = {**body, "allocations": kept}

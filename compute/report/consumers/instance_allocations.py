@@ -58,9 +58,9 @@ class InstanceAllocations:
 
         `alloc_request` is one of the `allocation_requests` of `get_allocation_candidates`;
         `allocation_request_version` is the version of that answer. A consumer that has
-        allocations is being moved: it keeps all of them, and gets those of the request on
-        providers that it doesn't use yet. So what it holds of a provider that both hosts share is
-        not counted twice. None if placement is unreachable.
+        allocations is being moved: it keeps all of them, and gets those of the request that are on
+        providers that it doesn't use yet. So a provider that both hosts share isn't counted twice.
+        None if placement is unreachable.
 
         Raises AllocationUpdateFailed if the consumer changed meanwhile, and
         ConsumerAllocationRetrievalFailed.
@@ -217,7 +217,7 @@ def _plus(held: Held, resources: ProviderAmounts) -> None:
 
 
 def _minus(held: Held, resources: ProviderAmounts) -> None:
-    """Subtract; what comes to nothing is left out. ValueError if there isn't that much."""
+    """Subtract; amounts of 0 are left out. Raises ValueError if there isn't that much."""
     for provider, amounts in resources.items():
         for name, amount in amounts.items():
             left = held.get(provider, {}).get(name, 0) - amount

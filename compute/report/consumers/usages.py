@@ -21,7 +21,8 @@ class Usages:
     def of_provider(self, context: Context, uuid: str) -> dict[str, int]:
         """Return what all consumers use of one provider, class → amount.
 
-        Raises ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
+        Raises ResourceProviderRetrievalFailed if placement refuses, and ClientException if it is
+        unreachable.
         """
         response = self.transport.get(
             f"/resource_providers/{uuid}/usages",
@@ -37,7 +38,8 @@ class Usages:
     def for_limits(self, context: Context, project_id: str) -> dict[str, int]:
         """Return what the project uses in all, class → amount.
 
-        Raises UsagesRetrievalFailed, and ConnectFailure if placement is unreachable four times.
+        Raises UsagesRetrievalFailed if placement refuses, and ConnectFailure if it is unreachable
+        four times.
         """
         return self._read(context, project_id)
 

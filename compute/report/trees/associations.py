@@ -33,8 +33,8 @@ class Associations:
         return current
 
     def refresh_inventory(self, context: Context, uuid: str) -> None:
-        """Read the inventory into the cache. Raises ResourceProviderRetrievalFailed."""
-        # An inventory that could not be read must not pass for an empty one: that needs no reshape.
+        """Read the inventory into the cache. Raises ResourceProviderRetrievalFailed on an error."""
+        # Taken for an empty one, an inventory that could not be read would need no reshape.
         if self.refresh_and_get_inventory(context, uuid) is None:
             raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
 
@@ -48,7 +48,7 @@ class Associations:
         """
         if not force and not self._cache.is_stale(uuid):
             return
-        # Until the provider is read whole it is stale, for other threads as well.
+        # Until the provider is read as a whole it is stale, for other threads as well.
         self._cache.note_unread(uuid)
         self._cache.tree.update_all(self._own(context, uuid))
         if refresh_sharing:

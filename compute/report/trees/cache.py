@@ -82,15 +82,15 @@ class ProviderCache:
         self.imagined = set()
 
     def forget_after_conflict(self) -> None:
-        """Forget everything, but recollect it for what turns out not to have changed since."""
+        """Forget everything, but keep it in `recollection` for whatever hasn't changed since."""
         recollection = Recollection.of(self.tree, set(self.read_at), self.gathered)
         self.clear()
         self.recollection = recollection
 
     def settled(self) -> None:
-        """Drop what was kept for another try: there is nothing left to do.
+        """Drop what was kept for another try: the update is done.
 
-        Another thread that is about to try again just reads more.
+        Another thread that tries again after a conflict just reads more.
         """
         self.gathered = {}
         self.before_reshape = {}
@@ -162,13 +162,13 @@ class ProviderCache:
     # Rehearsing
 
     def imagine_root(self, name: str, uuid: str) -> None:
-        """Take a provider for known that placement doesn't have, or not yet."""
+        """Cache a root as if placement had it."""
         if not self.tree.exists(uuid):
             self.tree.new_root(name, uuid)
         self.imagined.add(uuid)
 
     def stop_imagining(self, uuids: Iterable[str]) -> None:
-        """Forget those of the providers that were only imagined: they are created now."""
+        """Forget those of the providers that were only imagined, before they are created."""
         for uuid in self.imagined.intersection(uuids):
             self.imagined.discard(uuid)
             self.tree.forget(uuid)
@@ -190,5 +190,5 @@ class ProviderCache:
         self.read_at[uuid] = time.monotonic()
 
     def note_unread(self, uuid: str) -> None:
-        """Remember that the provider's associations are not read whole, so that it is stale."""
+        """Remember that some of the provider's associations are unread, so that it is stale."""
         self.read_at.pop(uuid, None)

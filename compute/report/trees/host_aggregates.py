@@ -30,9 +30,11 @@ class HostAggregates:
     ) -> None:
         """Make the provider, given by its name or its uuid, a member of the aggregate.
 
-        Raises ValueError without name and uuid; ResourceProviderNotFound;
-        ResourceProviderAggregateRetrievalFailed; ResourceProviderUpdateConflict if others were
-        quicker four times; ResourceProviderUpdateFailed; and PlacementAPIConnectFailure.
+        Raises ValueError without name and uuid; ResourceProviderNotFound if there is no such
+        provider; ResourceProviderAggregateRetrievalFailed if its aggregates can't be read;
+        ResourceProviderUpdateConflict if other writers were quicker four times;
+        ResourceProviderUpdateFailed if placement refuses; and PlacementAPIConnectFailure if
+        placement is unreachable.
         """
         if rp_uuid is None:
             if host_name is None:

@@ -1,7 +1,8 @@
-"""Providers that have a host's name already, or that of the same host in its other form.
+"""Other providers that have a host's name, or the same name with or without its domain.
 
-A host that was built anew has another uuid, but the name of its earlier provider. A host that is
-called by its full name has another name, too: then nothing refuses it, and it is there twice.
+A host that was installed anew has a new uuid, and its former provider has its name: placement
+refuses the new provider. A host that is called `compute1.example` now and was called `compute1`
+before is refused by nothing: placement then has the host twice.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ COMMAND = "nova-manage placement adopt_provider"
 
 
 class Namesakes:
-    """Tells of such providers.
+    """Describes such providers in messages.
 
-    What can't be read is left out: a message is worth no failure.
+    What can't be read is left out of the message, and nothing is raised for it.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -34,7 +35,7 @@ class Namesakes:
         self._warned: set[tuple[str, str]] = set()
 
     def described(self, context: Context, uuid: str, name: str) -> str:
-        """Return sentences on the provider that has the name in the place of `uuid`; or nothing."""
+        """Return sentences on the provider that has the name instead of `uuid`, or nothing."""
         found = self._named(context, name)
         if found is None or found["uuid"] == uuid:
             return ""

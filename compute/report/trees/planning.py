@@ -39,7 +39,7 @@ SHARES = os_traits.MISC_SHARES_VIA_AGGREGATE
 
 
 class Known(Protocol):
-    """What is known of placement; `tree` shows each step's effect after the step."""
+    """What placement has, as far as is known. `tree` is up to date after each step."""
 
     tree: ProviderTree
 
@@ -49,14 +49,14 @@ def steps_to(
 ) -> Iterator[Step]:
     """Yield the steps that make placement look like `wanted`, one after the other.
 
-    The caller carries out each step, or imagines it, before it asks for the next one: the steps of
-    a stage are planned with what the stage before found. A provider that was to be created may turn
-    out to exist with properties of its own, and a reshape sets inventories as well.
+    The caller applies each step, or imagines it, before it asks for the next one, because later
+    steps depend on the outcome of earlier ones. For example, a provider to be created may turn out
+    to exist, with traits of its own; and a reshape sets inventories as well.
 
-    With `allocations`, even none at all, inventories are moved by a reshape. A step writes a
-    provider at the generation that `wanted` has of it: another user of the cache may have read the
-    provider again since `wanted` was copied. The generations that are found and written are noted
-    in `wanted`.
+    With `allocations`, even empty ones, inventories are moved by a reshape. A step writes a
+    provider at the generation that `wanted` has of it, and not at that of the cache: another user
+    of the cache may have read the provider again since `wanted` was copied. `wanted` gets the
+    generations that the steps read and write.
     """
     removals = _removals(known.tree, wanted)
     yield from _additions(known.tree, wanted)
@@ -119,7 +119,7 @@ def _reshape(
 
 
 def _has_more_to_set(known: ProviderTree, wanted: ProviderTree, uuid: str) -> bool:
-    """Say whether traits or aggregates differ, of a provider that isn't new."""
+    """Say whether traits or aggregates of a provider that isn't new have to be set."""
     if not known.exists(uuid) or not known.data(uuid).generation:
         return False
     wants = _wanted_data(known, wanted, uuid)
@@ -167,7 +167,7 @@ def _warn_if_moved(has: ProviderData, wants: ProviderData) -> None:
 
 
 def _learn(known: ProviderTree, wanted: ProviderTree) -> None:
-    """Put into `wanted` what was found of the providers that its editor added."""
+    """Complete in `wanted` the providers that its editor added and that turned out to exist."""
     for uuid in wanted.get_provider_uuids():
         if wanted.data(uuid).generation is None and known.exists(uuid):
             found = _wanted_data(known, wanted, uuid)
@@ -221,7 +221,7 @@ def _is_only_shared(known: ProviderTree, wanted: ProviderTree, wants: ProviderDa
     """Say whether it is a sharing provider beside the node's own tree, and unchanged."""
     uuid = wants.uuid
     own_root = wanted.scope_rp_uuid if isinstance(wanted, ProviderSubTree) else None
-    # what excludes most providers comes first, the walk through a tree last
+    # the cheapest test comes first, the walk through a tree last
     return (
         SHARES in wants.traits
         and uuid != own_root

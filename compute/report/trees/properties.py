@@ -44,7 +44,7 @@ class Properties:
     def ensure_resource_classes(self, context: Context, names: Iterable[str]) -> bool:
         """Create the custom classes among `names` that don't exist; standard ones always do.
 
-        Return True when all exist. Raises InvalidResourceClass.
+        Return True when all exist. Raises InvalidResourceClass if placement refuses one.
         """
         for name in sorted(name for name in names if name.startswith("CUSTOM_")):
             response = self.transport.put(
@@ -70,8 +70,9 @@ class Properties:
         Records may be partial: placement fills in its defaults. Placement refuses a total of 0, so
         leave such a class out.
 
-        Raises ValueError for a provider that isn't cached, InvalidResourceClass, InventoryInUse,
-        ResourceProviderUpdateConflict, ResourceProviderUpdateFailed, and ClientException or
+        Raises ValueError if the provider isn't cached, InvalidResourceClass, InventoryInUse if
+        consumers hold some of a class that would go, ResourceProviderUpdateConflict if the provider
+        changed, ResourceProviderUpdateFailed for other refusals, and ClientException or
         PlacementAPIConnectFailure if placement is unreachable.
         """
         wanted = inventory or {}
@@ -102,8 +103,8 @@ class Properties:
     def ensure_traits(self, context: Context, traits: Iterable[str]) -> bool:
         """Create the custom ones among `traits` that don't exist. Return True when all exist.
 
-        Raises TraitRetrievalFailed, and TraitCreationFailed, also for a name without the prefix
-        CUSTOM_ that os-traits doesn't have.
+        Raises TraitRetrievalFailed if the existing traits can't be read, and TraitCreationFailed if
+        placement refuses one, or if a name is neither in os-traits nor begins with CUSTOM_.
         """
         wanted = sorted(set(traits))
         if not wanted:
@@ -150,7 +151,7 @@ class Properties:
         sent = known.generation if known is not None else generation
         self.ensure_traits(context, wanted)
         url = f"/resource_providers/{uuid}/traits"
-        # Clear them by PUT as well: the answer to DELETE doesn't tell the generation.
+        # PUT an empty list rather than DELETE: only the answer to PUT has the new generation.
         response = self.transport.put(
             url,
             {"resource_provider_generation": sent, "traits": sorted(wanted)},

@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 
 NAME_CONFLICT = "Conflicting resource provider name:"
 
-#: Marks a provider that was there when it was to be created.
+#: key of a provider, as `create` returns it, that existed already
 FOUND = "found"
 
 
@@ -72,7 +72,7 @@ class Providers:
     def read(self, context: Context, uuid: str) -> dict[str, Any] | None:
         """Return the provider as placement shows it, or None.
 
-        Raises ResourceProviderRetrievalFailed.
+        Raises ResourceProviderRetrievalFailed if placement refuses.
         """
         return self._read(context, uuid)
 
@@ -87,7 +87,7 @@ class Providers:
         raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid) from Refusal(response)
 
     def name_of(self, context: Context, uuid: str) -> str:
-        """Return the provider's name. Raises ResourceProviderNotFound."""
+        """Return the provider's name. Raises ResourceProviderNotFound if there is none."""
         try:
             return self._cache.tree.data(uuid).name
         except ValueError:
@@ -99,7 +99,8 @@ class Providers:
     def by_name(self, context: Context, name: str) -> dict[str, Any]:
         """Return the one provider of that name.
 
-        Raises ResourceProviderNotFound, and PlacementAPIConnectFailure if placement is unreachable.
+        Raises ResourceProviderNotFound if there is none, and PlacementAPIConnectFailure if
+        placement is unreachable.
         """
         try:
             response = self.transport.get(
@@ -123,10 +124,10 @@ class Providers:
     ) -> dict[str, Any] | None:
         """Create the provider and return it, or the provider of this uuid that exists already.
 
-        A provider that existed has an entry FOUND: it may have more than the answer tells. Raise
-        ResourceProviderCreationFailed, also if another provider has the name;
-        ResourceProviderCreationConflict if that provider is in the tree of the parent; and
-        ClientException if placement is unreachable.
+        A provider that existed has the key FOUND: it may have inventories, aggregates and traits
+        already. Raises ResourceProviderCreationConflict if another provider in the parent's tree
+        has the name; ResourceProviderCreationFailed if a provider elsewhere has it, and for other
+        refusals; and ClientException if placement is unreachable.
         """
         payload = {"uuid": uuid, "name": name}
         if parent_provider_uuid is not None:
@@ -151,9 +152,9 @@ class Providers:
     ) -> exceptions.ResourceProviderCreationFailed:
         """Return the exception to raise for a new provider whose name another one has.
 
-        It is a ResourceProviderCreationConflict if that one is in the tree of the parent. Of
-        another, the message says what it has, and how a root gets that. Raises ClientException if
-        placement is unreachable.
+        It is a ResourceProviderCreationConflict if that one is in the tree of the parent. Otherwise
+        the message says what that provider has, and how to move it to the new root. Raises
+        ClientException if placement is unreachable.
         """
         if self._is_made_elsewhere(context, name, parent_uuid):
             LOG.info("Another writer created resource provider %s with another uuid.", name)
@@ -166,7 +167,7 @@ class Providers:
         return failure
 
     def _is_made_elsewhere(self, context: Context, name: str, parent_uuid: str | None) -> bool:
-        """Say whether the name is that of another provider of the parent's tree, or free again."""
+        """Say whether a provider of the parent's tree has the name, or no provider any more."""
         if parent_uuid is None or not self._cache.tree.exists(parent_uuid):
             return False
         root = self._cache.tree.get_provider_uuids_in_tree(parent_uuid)[0]
@@ -241,8 +242,9 @@ class Providers:
     def sharing(self, context: Context, aggregates: Iterable[str]) -> list[dict[str, Any]]:
         """Return the providers that share with any of `aggregates`, each once.
 
-        The client asks in batches, because a URL must not be too long. Raise
-        ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
+        The client asks in batches, because a URL must not be too long. Raises
+        ResourceProviderRetrievalFailed if placement refuses, and ClientException if it is
+        unreachable.
         """
         wanted = sorted(aggregates)
         size = self._conf.compute.sharing_providers_max_uuids_per_request

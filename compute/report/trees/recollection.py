@@ -3,8 +3,8 @@
 A provider's generation changes with its inventory, its traits and its aggregates (if they are
 written at microversion 1.19 or later), and with the allocations that are written against it. A
 consumer's generation changes with its allocations, until it has none. So after a conflict the
-client reads again only what has another generation now. That makes the next try so short that it
-fits between two writes of other writers.
+client reads again only what has another generation now. So the next try is
+short enough to fit between two writes of others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Recollection:
     def of(
         cls, tree: ProviderTree, whole: Collection[str], allocations: Mapping[str, Any]
     ) -> Recollection:
-        """Return what is known of consumers, and of the providers of `tree` in `whole`."""
+        """Return a recollection of these allocations, and of the providers of `tree` in `whole`."""
         new = cls()
         providers = (tree.data(uuid) for uuid in tree.get_provider_uuids() if uuid in whole)
         new._providers = {one.uuid: one for one in providers}
@@ -45,10 +45,10 @@ class Recollection:
 
         :param shown: provider → what is allocated against it now, as placement shows it
 
-        The consumer's generation alone doesn't tell: it begins anew after the consumer held
-        nothing. But then its new allocations changed the generation of each provider that they
-        are of. So there are two proofs: the consumer holds nothing but what is shown, or one of
-        its providers still has the generation of then.
+        The consumer's generation alone proves nothing, because it begins anew once the consumer
+        held nothing. But new allocations change the generation of each of their providers. So there
+        are two proofs: the consumer holds nothing but what is shown, or one of its providers still
+        has the generation that it had.
         """
         known = self._consumers.get(uuid)
         if known is None:
@@ -74,5 +74,5 @@ class Recollection:
 
     @property
     def knows_consumers(self) -> bool:
-        """Say whether it makes sense to ask for consumers' generations first."""
+        """Say whether there are consumers whose generations are worth asking for."""
         return bool(self._consumers)

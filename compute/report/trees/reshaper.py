@@ -30,7 +30,7 @@ Inventories = dict[str, dict[str, Any]]
 
 
 class Reshaper:
-    """Reshapes."""
+    """Sends reshapes."""
 
     def __init__(self, transport: Transport, cache: ProviderCache, properties: Properties) -> None:
         self.transport = transport

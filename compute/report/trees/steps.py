@@ -1,7 +1,7 @@
 """The steps that make placement look like a ProviderTree (compute.md §3.9).
 
-A step is one write, or one read that follows a write. It applies itself with the parts of the
-report client, or it is imagined: then it changes only a tree. `str()` tells what it does.
+A step is one write, or one read that follows a write. `apply` sends it, with the parts of the
+report client. `imagine` only changes a tree as the step would. `str()` describes the step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AddProvider:
     uuid: str
     name: str
     parent_uuid: str | None
-    #: whether placement had it once: then it isn't created again
+    #: whether placement turned out to have it: then it isn't created again
     was_there: bool = False
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class AddProvider:
         return f"create provider {self.name} ({self.uuid}){below}"
 
     def apply(self, parts: Parts, context: Context) -> None:
-        """Create the provider. Raises ResourceProviderVanished if it was there and is gone."""
+        """Create it, or read it. Raises ResourceProviderVanished if it was there and is deleted."""
         known = parts.cache.tree.exists(self.uuid)
         if self.was_there and not known and not parts.trees.load(context, self.uuid):
             raise exceptions.ResourceProviderVanished(uuid=self.uuid)

@@ -2,7 +2,7 @@
 
 `steps_to` plans step by step. `TreeSync.run` sends all steps as one write where placement takes
 that. Elsewhere it applies each step before the next one is planned.
-`TreeSync.rehearse` only imagines each step, on a copy of what is known, and returns them all: so a
+`TreeSync.rehearse` only imagines each step, on a copy of the cache, and returns them all: so a
 rehearsal shows the steps of the run. Where both trees agree there are no steps and no requests.
 """
 
@@ -44,13 +44,13 @@ CONVERTED = (
     exceptions.TraitRetrievalFailed,
 )
 
-#: A conflict of one of these is noted: the next call with the same tree writes all the same.
+#: After a conflict of one of these, the next call with the same tree writes at the new generation.
 INSISTING = (AddProvider, SetInventory, SetAggregates, SetTraits)
 
 
 @dataclass
 class _Imagined:
-    """What a rehearsal takes for known."""
+    """A copy of the cached tree, which the steps of a rehearsal change."""
 
     tree: ProviderTree
 
@@ -65,9 +65,9 @@ class TreeSync:
     def run(self, context: Context, wanted: ProviderTree, allocations: Allocations | None) -> bool:
         """Make placement look like `wanted`; `SchedulerReportClient` tells the rest.
 
-        What `wanted` says of a provider is written at the generation that `wanted` has of it. If
-        another writer was quicker, that is a conflict; the next call with the same tree writes at
-        the generation of then. The first failure ends the run: what was done stays done.
+        A provider is written at the generation that `wanted` has of it. If another writer was
+        quicker, that is a conflict; the next call with the same tree writes at the generation that
+        the provider has by then. The first failure ends the run: what was done stays done.
         """
         cache = self._parts.cache
         with cache.working_with(next(iter(wanted.get_provider_uuids()), "")):
@@ -82,7 +82,11 @@ class TreeSync:
     def _run_at_once(
         self, context: Context, wanted: ProviderTree, allocations: Allocations | None
     ) -> bool | None:
-        """Send all steps as one write, if there are any; return None if that can't be done."""
+        """Send all steps as one write; return whether there were any, None if that can't be done.
+
+        A provider to create may turn out to exist. Its tree is then read, and the steps are planned
+        again.
+        """
         cache = self._parts.cache
         if next(steps_to(cache, wanted, allocations), None) is None:
             return False
@@ -122,7 +126,7 @@ class TreeSync:
                 found = self._parts.trees.load(context, step.uuid)
             if found:
                 return
-        # of names that begin alike, the longest is the one that the error tells
+        # if the error has `compute1_numa10`, it has `compute1_numa1`, too: the longest name counts
         told = [one for one in additions if one.name in taken.error] or additions[:1]
         step = max(told, key=lambda one: len(one.name))
         with _failures_of(step, self._parts.cache, wanted):
@@ -152,9 +156,9 @@ class TreeSync:
 
 @contextmanager
 def _failures_of(step: Step, cache: ProviderCache, wanted: ProviderTree) -> Iterator[None]:
-    """Convert what a step raises, and forget what isn't sure any more.
+    """Convert what a step raises, and forget what the failure leaves uncertain.
 
-    A reshape says itself what to forget, and its exceptions pass.
+    `Reshaper.reshape` does both itself, so the exceptions of a reshape pass.
     """
     with ExitStack() as stack:
         if isinstance(step, INSISTING):
@@ -168,7 +172,7 @@ def _failures_of(step: Step, cache: ProviderCache, wanted: ProviderTree) -> Iter
 
 @contextmanager
 def _conflict_noted(wanted: ProviderTree, uuid: str) -> Iterator[None]:
-    """Note a conflict in `wanted`, so that the next call with it writes all the same."""
+    """Note a conflict in `wanted`, so that the next call writes at the new generation."""
     try:
         yield
     except exceptions.PlacementAPIConflict:

@@ -75,10 +75,7 @@ class TreeBody:
 
 
 def body_of(steps: Sequence[Step], known: ProviderTree, wanted: ProviderTree) -> TreeBody | None:
-    """Return the write that does what the steps do; None if one write can't.
-
-    It can't if the steps concern more than one tree.
-    """
+    """Return one write that does what the steps do; None if they concern more than one tree."""
     body = TreeBody(root="")
     for step in steps:
         if isinstance(step, RereadInventory):
@@ -116,12 +113,12 @@ def body_of(steps: Sequence[Step], known: ProviderTree, wanted: ProviderTree) ->
 def _entry(
     body: TreeBody, known: ProviderTree, uuid: str, generation: int | None
 ) -> dict[str, Any]:
-    """Return the entry of a provider, added if need be; at the generation it is known to have."""
+    """Return the provider's entry in the body; add it, with its generation, if it has none."""
     entry = body.providers.get(uuid)
     if entry is None:
         if generation is None:
             generation = known.data(uuid).generation
-        # neither its name nor its parent: others may have changed those
+        # its name and its parent are left out: others may have changed them
         entry = body.providers[uuid] = {"generation": generation}
     return entry
 
@@ -167,12 +164,12 @@ class TreeWriter:
     def write(self, context: Context, body: TreeBody, wanted: ProviderTree) -> bool:
         """Write, and note the outcome in the cache and in `wanted`.
 
-        Return False, with nothing changed, if placement doesn't take this tree whole from this
-        client. Raises NameTaken for a provider to create that is there.
+        Return False, with nothing changed, if placement doesn't take this tree as a whole from this
+        client. Raises NameTaken if another provider has the uuid or the name of one to create.
 
-        Raises PlacementReshapeConflict, ReshapeFailed or ReshapeUnanswered for a write that moves
-        allocations. For others raise ResourceProviderUpdateConflict, InventoryInUse,
-        ResourceProviderSyncFailed, and ClientException if placement is unreachable.
+        A write that moves allocations raises PlacementReshapeConflict, ReshapeFailed or
+        ReshapeUnanswered. Any other raises ResourceProviderUpdateConflict, InventoryInUse,
+        ResourceProviderSyncFailed, or ClientException if placement is unreachable.
         """
         response = self._send(context, body)
         for _ in range(ATTEMPTS):
@@ -214,9 +211,9 @@ class TreeWriter:
     ) -> TreeBody | None:
         """Return the write with the present generations of the providers to remove.
 
-        Providers to remove that are gone are left out. Return None if the response isn't about the
-        providers to remove. A reshape has moved what it knows of, so there a newer generation is a
-        conflict.
+        Providers to remove that are gone already are left out. Return None if the response isn't
+        about the providers to remove. A reshape keeps their old generations: what others allocated
+        there since would not be moved, so it must conflict.
         """
         if response is None or error_code(response) not in (CONCURRENT_UPDATE, NOT_FOUND):
             return None
@@ -237,7 +234,7 @@ class TreeWriter:
         return None if remove == body.remove else replace(body, remove=remove)
 
     def _failure(self, body: TreeBody, wanted: ProviderTree, response: Response) -> Exception:
-        """Forget what isn't sure any more, and return the exception to raise."""
+        """Forget what the failure leaves uncertain, and return the exception to raise."""
         code, told = error_code(response), error_detail(response)
         is_conflict = response.status_code == 409 and code == CONCURRENT_UPDATE
         if body.allocations is not None:
@@ -273,12 +270,12 @@ class TreeWriter:
         return uuid if name is None else f"{name} ({uuid})"
 
     def _forget(self, body: TreeBody) -> None:
-        """Read the tree again the next time."""
+        """Forget the tree, so that the next update reads it."""
         for uuid in (*body.uuids, body.root):
             self._cache.forget_tree(uuid)
 
     def _note(self, body: TreeBody, wanted: ProviderTree, generations: dict[str, int]) -> None:
-        """Keep what placement has now, in the cache; and the generations in `wanted`, too."""
+        """Update the cache to what placement has now, and the generations in `wanted`."""
         tree = self._cache.tree
         for uuid, entry in body.providers.items():
             if not tree.exists(uuid):
@@ -299,13 +296,13 @@ class TreeWriter:
             self._cache.invalidate(uuid)
 
     def _note_used(self, uuid: str, generation: int, wanted: ProviderTree) -> None:
-        """Note that only allocations of a provider were written, a sharing one for instance."""
+        """Note the new generation of a provider of which only allocations were written."""
         tree = self._cache.tree
         if not tree.exists(uuid):
             return
         known = tree.data(uuid)
         if known.generation != generation - 1:
-            # another writer was there, too
+            # another writer changed it, too
             self._cache.note_unread(uuid)
             return
         if wanted.exists(uuid) and wanted.data(uuid).generation == known.generation:
@@ -314,7 +311,7 @@ class TreeWriter:
 
 
 def _add(tree: ProviderTree, uuid: str, entry: dict[str, Any]) -> None:
-    """Add a provider that was created. Raises ValueError if it was known, and forgotten since."""
+    """Add a provider that was created. Raises ValueError if it is an old one, forgotten since."""
     if "name" not in entry:
         raise ValueError(f"No such provider {uuid}")
     if entry["parent_provider_uuid"] is None:
@@ -332,9 +329,9 @@ def _is_of_one_deleted(body: TreeBody, response: Response) -> bool:
 
 
 def _note_conflicts(body: TreeBody, wanted: ProviderTree, told: str) -> str:
-    """Note in `wanted` what had the conflict, so that the next call writes it all the same.
+    """Note in `wanted` which providers had the conflict; return one of them, or else the root.
 
-    Return the uuid of the provider that had it, or else the root's.
+    So the next call writes them at their new generations.
     """
     changed = sorted(uuid for uuid in body.uuids if uuid in told)
     for uuid in changed:

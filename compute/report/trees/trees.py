@@ -46,7 +46,8 @@ class Trees:
         """Create the provider unless it exists, and have its tree in the cache; return its uuid.
 
         A provider that exists keeps its name and its parent. Nothing is sent while the cache is
-        fresh. Raises ResourceProviderCreationFailed and what the reading methods raise.
+        fresh. Raises ResourceProviderCreationFailed if placement refuses to create it, and what the
+        reading methods raise.
         """
         if self._is_known(context, uuid):
             for member in self._cache.tree.get_provider_uuids(uuid):
@@ -69,10 +70,9 @@ class Trees:
                 self._create_and_cache(context, uuid, name, None)
 
     def _is_known(self, context: Context, uuid: str) -> bool:
-        """Say whether the tree needn't be read as a whole.
+        """Say whether the cache has the tree, so that at most single providers have to be read.
 
-        If only some of its other providers are stale, they are read one by one, unless one request
-        reads them all.
+        Stale providers below a fresh root are read one by one, unless one request reads the tree.
         """
         cache = self._cache
         if not cache.tree.exists(uuid) or cache.is_stale(uuid):
@@ -126,7 +126,7 @@ class Trees:
         )
         if created is None:
             raise exceptions.ResourceProviderCreationFailed(name=name)
-        # Another writer made it, maybe with another parent, and may have added to it since.
+        # Another writer created it, maybe below another parent, and may have added to it since.
         if created.get(FOUND) and self.load(context, uuid):
             return
         parent = created.get("parent_provider_uuid")
@@ -174,8 +174,8 @@ class Trees:
         then creates it together with the rest of its tree, or not at all.
 
         `with_sharing` adds, as roots without children, the providers that share with one of the
-        aggregates of the tree's members. Raises what `ensured_tree` raises, and ValueError if `uuid`
-        isn't a root.
+        aggregates of the tree's members. Raises what `ensured_tree` raises, and ValueError if
+        `uuid` isn't a root.
         """
         with self._cache.working_with(uuid):
             if may_imagine and parent_provider_uuid is None:

@@ -24,7 +24,7 @@ PROPERTIES = "inventories,traits,aggregates"
 DETAILS = f"{PROPERTIES},allocations"
 HOLDERS = "allocations,consumers"
 
-#: so many providers are named in one request: its line stays well below 8 kB
+#: how many providers one request names, so that its first line stays well below 8 kB
 NAMES_OF_REQUEST = 100
 
 #: a provider as the answer shows it
@@ -116,7 +116,7 @@ class WholeTrees:
         """Return provider → what is allocated against it, for at most 10,000 providers.
 
         `{provider: {consumer: {"resources": {class: amount}}}}`; providers that don't exist are
-        left out. Raises ResourceProviderAllocationRetrievalFailed.
+        left out. Raises ResourceProviderAllocationRetrievalFailed if placement refuses.
         """
         body = {"resource_providers": list(uuids)}
         response = self._extensions.query(context, QUERY_OFFER, "/allocations/query", body)
@@ -160,7 +160,7 @@ class WholeTrees:
         return {uuid: found.get(uuid) or {"allocations": {}} for uuid in consumers}
 
     def holdings_in(self, context: Context, uuid: str) -> Allocations | None:
-        """Return what consumers hold of the tree of `uuid`, without what else is known of them."""
+        """Return the allocations of the tree of `uuid`, without projects and generations."""
         rows = self.of(context, uuid, "allocations")
         if rows is None:
             return None
@@ -175,7 +175,7 @@ class WholeTrees:
     ) -> dict[str, Any] | None:
         """Return the answer, pages joined; None if placement doesn't offer it.
 
-        :param uuid: a provider that the query is about; None: it is about no certain one
+        :param uuid: a provider that the query names, for messages; None: it names none
         """
         whole: dict[str, Any] = {"trees": [], "consumers": {}}
         marker = ""

@@ -124,8 +124,8 @@ class Reporting:
     def flush(self, context: RequestContext, wanted: WantedProviders) -> None:
         """Make placement look as `wanted`.
 
-        Raises what `update_from_provider_tree` raises, and PlacementPciException for a device that is in
-        use and gone.
+        Raises what `update_from_provider_tree` raises, and PlacementPciException for a device that
+        is in use and gone.
         """
         node = self._nodes.get(wanted.nodename)
         node.tree = self.provider_tree = wanted.tree
