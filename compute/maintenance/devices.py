@@ -1,4 +1,4 @@
-"""Devices for one use: which are used up, and how they are given back (compute.md §6.11).
+"""Devices for one use: which are used up, and how they are released (compute.md §6.11).
 
 The agent reserves such a device at its first allocation. It stays reserved when its guest is gone,
 until an operator has wiped it and says so.
@@ -80,7 +80,7 @@ class Device:
 
 
 class DeviceConflict(Exception):
-    """A device changed each time between the look and the write; the text says which."""
+    """A device changed each time between the read and the write; the text says which."""
 
 
 class DeviceChanged(Exception):
@@ -152,8 +152,8 @@ class Release:
     def release(self, uuid: str) -> tuple[Device | None, bool]:
         """Set `reserved` of a burned device to 0, at the generation at which it was judged.
 
-        Return the device as it was judged, and whether it was burned and is given back. The device
-        is None if it is gone. Only what changes between the look and the write is looked at again.
+        Return the device as it was read, None if it is gone; and whether it was burned and is given
+        back. A device that changes between the read and the write is read again.
 
         Raises DeviceConflict if others write each time before it does, NotNoted, JournalUnusable,
         ResourceProviderUpdateFailed, and what OneTimeDevices raises.

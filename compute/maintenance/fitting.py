@@ -54,7 +54,7 @@ class WantedResources:
 def of_flavor(cell: CellDatabase, name: str) -> WantedResources:
     """Return what a flavor asks for, as the newest instance that has it recorded it.
 
-    Raises UnknownName.
+    Raises UnknownName if no instance in the records has the flavor.
     """
     known = _flavors(cell)
     if name not in known:
@@ -73,7 +73,7 @@ def of_all_flavors(cell: CellDatabase) -> list[WantedResources]:
 
 
 def of_instance(cell: CellDatabase, uuid: str) -> WantedResources:
-    """Return what an instance asks for when it moves. Raises UnknownName."""
+    """Return what an instance asks for when it moves. Raises UnknownName if there is none."""
     instance = cell.instances.by_uuid(uuid)
     if instance is None:
         raise UnknownName(f"The records have no instance {uuid}.")
@@ -96,7 +96,8 @@ def _wanted(name: str, flavor: Flavor, booted_from_volume: bool = False) -> Want
 class Questions:
     """Asks one placement.
 
-    Each method may raise NotOffered, BadQuestion, Refusal and ClientException.
+    Each method raises NotOffered if placement has no such URL, BadQuestion if it refuses the
+    question, Refusal for other errors, and ClientException if it is unreachable.
 
     :param adapter: leads to placement
     """

@@ -1,8 +1,7 @@
 """A journal of what a command takes away, from which it can be put back.
 
-Each line is one JSON object, flushed to the disk before the change: of removed allocations, or of
-another kind. Nothing is changed without an entry; an entry may exist for a change that was not made
-in the end.
+Each line is one JSON object, flushed to the disk before the change that it is about. So nothing is
+changed without an entry, while an entry may be about a change that was not made in the end.
 """
 
 from __future__ import annotations
@@ -158,14 +157,14 @@ def _flush_folder(path: Path) -> None:
 def entries(path: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> list[dict[str, Any]]:
     """Read a journal, newest entry first, without an incomplete last line.
 
-    Raises JournalUnusable.
+    Raises JournalUnusable if the file can't be read or is no journal.
     """
     found, _ = _read(path, kind)
     return found[::-1]
 
 
 def _read(path: Path, kind: EntryKind) -> tuple[list[dict[str, Any]], str]:
-    """Return the entries and the text of an incomplete last line. Raises JournalUnusable."""
+    """Return the entries and the text of an incomplete last line; raises what `entries` raises."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -189,7 +188,8 @@ def is_back(
 ) -> bool:
     """Say whether the consumer of an entry holds something there already.
 
-    Raises ConsumerAllocationRetrievalFailed and ClientException.
+    Raises ConsumerAllocationRetrievalFailed if placement refuses, and ClientException if it is
+    unreachable.
     """
     return entry["provider"] in read_consumer(client, context, entry["consumer"])["allocations"]
 

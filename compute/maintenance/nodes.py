@@ -52,8 +52,8 @@ def nodes_of(
     """Return the host's nodes in the order of their names, or only those `wanted`.
 
     For a node without a record, the driver must report a uuid; then the record is made from what
-    the driver reports, and not saved. Raises NoSuchNode, also if the host has no node at all, and
-    VirtDriverNotReady.
+    the driver reports, and not saved. Raises NoSuchNode if the host has no such node, or none at
+    all, and VirtDriverNotReady if the driver can't list its nodes yet.
     """
     nodenames = set(driver.get_available_nodes())
     for nodename in wanted:

@@ -72,7 +72,7 @@ def usages_in_tree(
 ) -> dict[str, dict[str, int]]:
     """Return provider → class → amount that is used; most of the providers are in the root's tree.
 
-    Raises ResourceProviderRetrievalFailed.
+    Raises ResourceProviderRetrievalFailed if placement refuses.
     """
     rows = client.whole_trees.of(context, root, "usages") or ()
     whole = {row["uuid"]: row["usages"] for row in rows}
@@ -89,8 +89,9 @@ def find_roots(
 ) -> list[str]:
     """Return the uuids of the roots of all trees, or of the tree that a provider is part of.
 
-    They are sorted by the roots' names. Raises ResourceProviderNotFound,
-    ResourceProviderRetrievalFailed and ClientException.
+    They are sorted by the roots' names. Raises ResourceProviderNotFound if there is no such
+    provider, ResourceProviderRetrievalFailed if placement refuses, and ClientException if it is
+    unreachable.
     """
     if name_or_uuid is None:
         rows = all_providers(client, context)
@@ -116,7 +117,10 @@ def _is_uuid(text: str) -> bool:
 def all_providers(
     client: SchedulerReportClient, context: RequestContext, query: str = "", version: str = "1.14"
 ) -> list[dict[str, Any]]:
-    """Return the rows of `GET /resource_providers`. Raises ResourceProviderRetrievalFailed."""
+    """Return the rows of `GET /resource_providers`.
+
+    Raises ResourceProviderRetrievalFailed if placement refuses.
+    """
     response = client.get(
         f"/resource_providers{query}", version=version, global_request_id=context.global_id
     )
@@ -132,7 +136,8 @@ def read_tree(
 ) -> list[ProviderDetails]:
     """Read the whole tree of a root from placement, parents first, children by name.
 
-    Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed, and ClientException.
+    Raises ResourceProviderNotFound if there is no such root, ResourceProviderRetrievalFailed if
+    placement refuses, and ClientException if it is unreachable.
     """
     whole = client.whole_trees.of(context, root, DETAILS)
     rows = client.get_providers_in_tree(context, root) if whole is None else whole
@@ -189,10 +194,11 @@ def read_providers(
 def read_provider(
     client: SchedulerReportClient, context: RequestContext, uuid: str
 ) -> ProviderDetails | None:
-    """Read one provider alone, with its generation before all else; None if it is gone.
+    """Read one provider alone; None if it is gone.
 
-    Whatever changes it while it is read moves its generation, so that a write at the one that was
-    read fails. Raises what `read_tree` raises, except for ResourceProviderNotFound.
+    Its generation is read first. So if the provider changes while the rest is read, a later write
+    at that generation conflicts. Raises what `read_tree` raises, except for
+    ResourceProviderNotFound.
     """
     rows = all_providers(client, context, f"?uuid={uuid}")
     if not rows:

@@ -125,9 +125,9 @@ class ResourceTracker:
 
         Only with `startup` may inventory be reshaped; otherwise ReshapeNeeded passes.
 
-        Raises ReshapeNeeded; ReshapeFailed; InvalidInput for a driver that leaves out what it must
-        tell; InvalidConfiguration for a node that contradicts its record; and what
-        `SchedulerReportClient.update_from_provider_tree` raises.
+        Raises ReshapeNeeded if it may not reshape and has to; ReshapeFailed if the reshape fails;
+        InvalidInput if the driver leaves out what it must report; InvalidConfiguration if the node
+        contradicts its record; and what `SchedulerReportClient.update_from_provider_tree` raises.
         """
         resources = ask_driver(self.driver, nodename, self.identity)
         resources["host_ip"] = self.conf.my_ip or local_address()
@@ -137,7 +137,7 @@ class ResourceTracker:
                 return
             self._count(node, resources)
             found = set() if is_new else self._audit.run_if_due(context, node)
-            # If the update fails as well, its failure is told instead.
+            # If the update fails as well, its failure is raised instead.
             self._reporting.update(context, node, startup)
             consumers = None if isinstance(found, Exception) else found
             if isinstance(found, Exception):
@@ -159,8 +159,8 @@ class ResourceTracker:
         It reads, creates the node's root if placement has none, and leaves the rest to `flush`.
         The node's record is made or brought up to date as in any update.
 
-        Raises ComputeHostNotFound for a node that isn't available, and otherwise as
-        `update_available_resource`.
+        Raises ComputeHostNotFound if the node isn't available, and what
+        `update_available_resource` raises.
         """
         resources = ask_driver(self.driver, nodename, self.identity)
         with self._nodes.lock(nodename):
@@ -325,7 +325,8 @@ class ResourceTracker:
     def finish_evacuation(self, instance: Instance, node: str, migration: Migration | None) -> None:
         """Make an instance that was rebuilt here one of the node; its migration is done.
 
-        What it was claimed becomes its own; nothing is sent. Raises ComputeHostNotFound.
+        Its claimed share becomes its own; nothing is sent. Raises ComputeHostNotFound if the node
+        isn't tracked.
         """
         self._moves.finish_evacuation(instance, node, migration)
 
@@ -375,7 +376,7 @@ class ResourceTracker:
     def delete_allocation_for_shelve_offloaded_instance(
         self, context: RequestContext, instance: Instance
     ) -> None:
-        """Remove all that a shelved instance holds. Raises AllocationDeleteFailed."""
+        """Remove all that a shelved instance holds. Raises AllocationDeleteFailed if that fails."""
         self.reportclient.delete_allocation_for_instance(context, instance.uuid, force=True)
 
     # Builds
@@ -395,7 +396,11 @@ class ResourceTracker:
     # The service and its nodes
 
     def set_service_ref(self, service_ref: Service) -> None:
-        """Say whose nodes these are. Raises ServiceNotUnique, ComputeServiceInUse."""
+        """Set the service whose nodes these are.
+
+        Raises ServiceNotUnique if it is of another host, and ComputeServiceInUse if another service
+        was set before.
+        """
         if self.service_ref is not None and self.service_ref.id != service_ref.id:
             raise exceptions.ComputeServiceInUse(host=self.host)
         if service_ref.host != self.host:
@@ -403,7 +408,7 @@ class ResourceTracker:
         self.service_ref = service_ref
 
     def get_node_by_name(self, nodename: str) -> ComputeNode:
-        """Return the record of a tracked node. Raises ComputeHostNotFound."""
+        """Return the record of a node. Raises ComputeHostNotFound if it isn't tracked."""
         return self._nodes.get(nodename).record
 
     def disabled(self, nodename: str) -> bool:
@@ -427,7 +432,7 @@ class ResourceTracker:
             self.reportclient.invalidate_resource_provider(nodename)
 
     def reset(self) -> None:
-        """Forget what placement was found to have; the next update reads it again."""
+        """Forget what was read from placement; the next update reads it again."""
         self._reporting.forget()
         for node in self._nodes.all():
             node.audited = None

@@ -28,9 +28,9 @@ class MergedInventory:
 def merged(source: ProviderDetails, target: ProviderDetails | None) -> MergedInventory:
     """Return the inventory of the target once it has what the source has, too.
 
-    A class that the target has keeps its record if that admits all amounts, because the agent of
-    the target wrote it; else the source's record counts. What is reserved of a device for one use
-    stays so: the agent doesn't know that a device that is new to it was used before.
+    If the target's record of a class admits all amounts, it stays, because the target's agent wrote
+    it; else the source's record counts. What is reserved of a device for one use stays reserved:
+    the target's agent doesn't know that the device was used before.
     """
     own: Mapping[str, Mapping[str, Any]] = {} if target is None else target.inventories
     amounts = _amounts(source, target)

@@ -1,4 +1,4 @@
-"""What there is of a host under its earlier and its new identity."""
+"""Both trees of a host: that of its earlier identity, and that of its new one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class AdoptionRefused(Exception):
 class Identity:
     """Which provider is to get which identity.
 
-    :param name: of the provider as it was found
-    :param uuid: of the root that is to have all of it
-    :param wanted: the name of that root; the same, or another
+    :param name: the present name of the host's earlier root
+    :param uuid: the uuid of its new root
+    :param wanted: the name of its new root: the same, or another
     """
 
     name: str
@@ -32,14 +32,14 @@ class Identity:
 
     @property
     def mark(self) -> str:
-        """The name of the earlier provider once its name is taken away from it.
+        """The name that the earlier root gets where its own goes to the new root.
 
-        It tells a later run which provider an interrupted one left.
+        By this name, a later run finds the root that an interrupted run left.
         """
         return f"replaced-by-{self.uuid}"
 
     def child_name(self, name: str) -> str:
-        """Return what a child is to be called, also if it is called so already."""
+        """Return the name that a child of this name gets; it may have it already."""
         if self.wanted.startswith(f"{self.name}_") and child_suffix(self.wanted, name) is not None:
             return name
         suffix = child_suffix(self.name, name)
@@ -50,17 +50,19 @@ class Identity:
 class Situation:
     """The trees of both identities, parents first.
 
-    `source` is None if all of it is moved, `target` is empty if there is no such root yet.
+    `source`, the earlier one, is None if everything was moved. `target`, the new one, is empty if
+    it doesn't exist yet.
     """
 
     source: list[ProviderDetails] | None
     target: list[ProviderDetails]
 
     def pairs(self, identity: Identity) -> dict[str, ProviderDetails | None]:
-        """Return source provider → the one that takes over what it has; parents first.
+        """Return source provider → the target provider that takes over what it has, parents first.
 
-        The roots are a pair; the target of the source's root is None if it is to be created. So are
-        children that are to have the same name. All other children go over as they are.
+        The two roots are a pair; the target is None if it has to be created. A child and the target
+        that has its new name are a pair, too. All other children get a new parent and aren't in the
+        result.
         """
         if self.source is None:
             return {}
@@ -80,13 +82,14 @@ def read_situation(
 ) -> Situation:
     """Read both trees.
 
-    Raises Refused, ResourceProviderNotFound, ResourceProviderRetrievalFailed and ClientException.
+    Raises AdoptionRefused if they can't become one, ResourceProviderNotFound if neither exists,
+    ResourceProviderRetrievalFailed if placement refuses, and ClientException if it is unreachable.
     """
     target = _row(client, context, f"?uuid={identity.uuid}")
     marked = _row(client, context, f"?name={quote(identity.mark, safe='')}")
     named = _row(client, context, f"?name={quote(identity.name, safe='')}")
     if named is not None and named["uuid"] == identity.uuid:
-        # it has the uuid already; maybe not the name
+        # the provider of this name is the new root already
         named = None
     if marked is not None and named is not None:
         raise AdoptionRefused(

@@ -41,7 +41,7 @@ AUDITED_CLASSES = frozenset(
         "MEM_ENCRYPTION_CONTEXT",
     }
 )
-#: so many providers' allocations are read in one request, where placement offers that
+#: of how many providers one request reads the allocations, where placement offers that
 PROVIDERS_AT_ONCE = 200
 #: how the consumer of an orphan may be related to its provider
 SUSPECT = tuple(kind for kind in ConsumerKind if kind not in SETTLED)
@@ -70,8 +70,9 @@ class Orphan:
     node_known: bool
 
     def deletable(self, named: bool) -> bool:
-        """Whether it is proven to be a leftover of this host; or else, if the operator `named`
-        the provider, whether another host's could be one.
+        """Whether it may be deleted: it is a proven leftover of this host.
+
+        If the operator `named` the provider, so may be what another host could know.
         """
         kind = self.verdict.kind
         return kind in LEFTOVER or (named and kind is ConsumerKind.NOT_OURS)
@@ -106,7 +107,7 @@ def _unwatched(total: int) -> Iterator[Callable[[], None]]:
 class Auditor:
     """Judges the consumers of providers by the records of `host`.
 
-    :param watch: gives what is called after each of so many providers
+    :param watch: is told the number of providers; gives what is called after each
     """
 
     def __init__(

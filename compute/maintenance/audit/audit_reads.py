@@ -15,7 +15,7 @@ from compute.report import SchedulerReportClient
 from compute.report.consumers.consumer import read_consumer
 from compute.report.wire.context import RequestContext
 
-#: so many consumers are read in one request
+#: how many consumers one request reads
 CONSUMERS_AT_ONCE = 1000
 
 

@@ -23,8 +23,8 @@ class Deletion:
         Return the orphan as it is judged now, deleted if deletable; None if it is no orphan any
         more.
 
-        Raises NotNoted and JournalUnusable, AllocationUpdateFailed if the consumer changes
-        concurrently, and what Auditor.orphans raises.
+        Raises NotNoted and JournalUnusable if the journal can't be written, AllocationUpdateFailed
+        if the consumer changes concurrently, and what `Auditor.orphans` raises.
         """
         if not orphan.deletable(named):
             return orphan

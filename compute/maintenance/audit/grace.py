@@ -1,7 +1,8 @@
 """Which orphans were found in two looks that are far enough apart.
 
-A scheduler writes the allocations of an instance before this host has its record. What is found in
-one look may be of such an instance; what another look, some time before, has found as well isn't.
+A scheduler writes the allocations of an instance before this host has the instance's record. So an
+orphan of one look may be an instance that is being built. It isn't if a look some time before found
+it, too.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ class Grace:
         self._now: dict[tuple[str, ...], float] = {}
 
     def begin_look(self) -> None:
-        """Forget what a look noted that has not come to its end."""
+        """Begin a look: forget what an interrupted look before it noted."""
         self._now = {}
 
     def is_over(self, orphan: Orphan) -> bool:
-        """Note that the look finds the orphan; say whether looks have done so for long enough."""
-        # with other resources, somebody has written them meanwhile
+        """Note that this look finds the orphan; say whether it was found for long enough."""
+        # if its resources are others, somebody wrote them since: its time begins anew
         resources = json.dumps(orphan.resources, sort_keys=True)
         key = (orphan.consumer, orphan.provider, resources)
         since = self._now[key] = self._before.get(key, self._clock())
         return self._clock() - since >= self._seconds
 
     def end_look(self) -> int:
-        """Forget what a look that has come to its end didn't find; return how many it found."""
+        """End the look: forget the orphans that it didn't find; return how many it found."""
         self._before, self._now = self._now, {}
         return len(self._before)

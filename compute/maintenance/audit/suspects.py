@@ -11,7 +11,7 @@ from compute.report.wire.context import RequestContext
 from compute.report.wire.failures import Refusal
 
 OFFER = "suspects"
-#: so many are read
+#: how many are read at most
 MOST = 1000
 
 
@@ -29,9 +29,9 @@ class ToldSuspects:
 
 
 def suspects(client: SchedulerReportClient, context: RequestContext) -> ToldSuspects | None:
-    """Ask placement for its suspects; None if it doesn't tell us any.
+    """Ask placement for its suspects; None if it has no such list, or not for us.
 
-    Raises Refusal and ClientException.
+    Raises Refusal if placement answers with an error, and ClientException if it is unreachable.
     """
     response = client.extensions.get(context, OFFER, f"/suspects?limit={MOST}")
     if response is None:

@@ -51,7 +51,7 @@ class CandidatePlace:
 class QueriedPlaces:
     """The candidates of one query.
 
-    :param places: all of them, also those of the tree that is left
+    :param places: all of them, those in the tree of the drained host included
     :param stock: (provider, class) → (capacity, used)
     :param overfull: roots of trees in which something is over capacity
     :param is_cut: whether the limit may have cut more off
@@ -64,9 +64,11 @@ class QueriedPlaces:
 
 
 class CandidateSource:
-    """Asks placement for candidates, each query once. Raises Refusal and ClientException.
+    """Asks placement for candidates, each query once.
 
-    :param limit: of the candidates that are asked for at first
+    The methods raise Refusal if placement refuses, and ClientException if it is unreachable.
+
+    :param limit: how many candidates are asked for at first
     """
 
     def __init__(self, client: SchedulerReportClient, context: RequestContext, limit: int) -> None:
@@ -119,7 +121,10 @@ def _is_for_one_use(summary: Mapping[str, Any]) -> bool:
 
 
 def _place(allocations: Mapping[str, Any], summaries: Mapping[str, Any]) -> CandidatePlace:
-    """Return the place of a candidate; a tree of which only shares are used is no one's root."""
+    """Return the place of a candidate.
+
+    Its root is that of the first tree of which the candidate uses more than sharing providers.
+    """
     roots: dict[str, None] = {}
     for uuid in allocations:
         if os_traits.MISC_SHARES_VIA_AGGREGATE not in summaries[uuid]["traits"]:
@@ -138,7 +143,8 @@ class Promises:
     def fitting(self, found: QueriedPlaces, leaving: str) -> Iterator[tuple[float, CandidatePlace]]:
         """Yield the places that still have room, each with the least share that it leaves free.
 
-        Neither the tree that is left has a place, nor one in which something is over capacity.
+        For example, a place that leaves 4 of 16 VCPU and half of the memory leaves 0.25. The tree
+        `leaving` has no place, nor has a tree in which something is over capacity.
         """
         for place in found.places:
             if place.root == leaving or place.root in found.overfull:

@@ -96,7 +96,7 @@ class DrainedHost:
     Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
     ConsumerAllocationRetrievalFailed and ClientException.
 
-    :param watch: called with the uuids of the host's consumers; gives them back one by one
+    :param watch: gets the uuids of the host's consumers, and yields them; it may show the progress
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class DrainedHost:
     def excesses(self, gone: Iterable[Holder] = ()) -> list[Excess]:
         """Return what is over capacity once these holders are gone.
 
-        A device for one use isn't: it is reserved because it is in use.
+        A device for one use never is, although it is reserved and used at the same time.
         """
         left = {one.uuid for one in gone}
         held = [one for one in self.holders if one.uuid not in left]
@@ -166,9 +166,9 @@ def planned(
 ) -> DrainPlan:
     """Return the moves that empty the host, or with `only_excess` those that end its excesses.
 
-    At first each takes the emptiest of the places that placement names within the limit. If some
-    find none, all places are asked for, and the emptiest or the fullest are taken, whichever leaves
-    less undone. Raises Refusal and ClientException.
+    Each holder goes to the emptiest of the places that placement names within the limit. If some
+    find none, all places are asked for, and the plan is made twice: with the emptiest places, and
+    with the fullest. The plan that leaves less undone counts. Raises what `CandidateSource` raises.
     """
     plan = _Planner(host, cloud.candidates, only_excess, prefer=max).run()
     if plan.unfit:
@@ -181,7 +181,7 @@ def planned(
 
 
 def _left_over(host: DrainedHost, plan: DrainPlan) -> tuple[bool, int, float]:
-    """Return how much a plan leaves undone."""
+    """Return how much a plan leaves undone, the most important first: less is better."""
     sizes = sum(host.size_of(holder) for holder, _ in plan.unfit)
     return plan.mended_after is None, len(plan.unfit), sizes
 
@@ -257,7 +257,7 @@ def _relief(holder: Holder, over: Iterable[Excess]) -> float:
 
 
 def _reason(holder: Holder, host: DrainedHost, cloud: CandidateSource, questions: Questions) -> str:
-    """Return why a holder finds no place, as Berth explains it where it offers that."""
+    """Return why a holder finds no place: Berth's own explanation where it gives one."""
     found = cloud.all_candidates(holder.query)
     if any(Promises().fitting(found, host.root.uuid)):
         return "the moves before it in this plan take the room"

@@ -20,7 +20,7 @@ class Doubled:
     """More of a class than the flavor asks for, on the providers of one node.
 
     :param held: provider uuid → amount
-    :param known: what of it the instance really has; empty if nobody knows
+    :param known: provider uuid → amount that the instance really has; empty if nobody knows
     :param reason: who says so, or why nobody knows
     """
 
@@ -60,7 +60,7 @@ def doubled(
 
 
 def mended(allocations: Mapping[str, Any], doubles: Iterable[Doubled]) -> dict[str, Any]:
-    """Return the allocations without what is known to be too much."""
+    """Return the allocations without the parts that are known to be too much."""
     result = copy.deepcopy(dict(allocations))
     for one in doubles:
         if not one.can_be_mended:

@@ -1,4 +1,4 @@
-"""Where an instance's resources are: what its driver says, and what its records say."""
+"""On which providers an instance has its resources, as its driver and its records say."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ DRIVER, RECORD = "its driver", "its record"
 
 @dataclass(frozen=True)
 class ToldShares:
-    """What somebody says: provider uuid → class → amount. `by` is who says it.
+    """What DRIVER or RECORD, in `by`, says of an instance: provider uuid → class → amount.
 
-    `missing` is what the instance has of places that are not in the tree.
+    `missing` has the names of providers that the instance should be on, and that the tree lacks.
     """
 
     by: str
@@ -57,7 +57,7 @@ class DriverPlaces:
     def of(
         self, instance: Instance, tree: Sequence[ProviderDetails], resources: Amounts
     ) -> tuple[ToldShares, str]:
-        """Return what the driver says, and what to tell if that isn't enough."""
+        """Return what the driver says, and the reason to show if that isn't enough."""
         if instance.host != self.host:
             return ToldShares(DRIVER), f"only the driver on host {instance.host} could know"
         if self._driver is None and self._reason is None:
@@ -100,7 +100,7 @@ def provider_tree(providers: Sequence[ProviderDetails]) -> ProviderTree:
 
 
 def holding_of(cell: CellDatabase, instance: Instance) -> InstanceHolding:
-    """Return what the records say that the instance holds of its node, or is held for its move."""
+    """Return what the instance, or a migration of it, holds of its node, as the records say."""
     migrations = cell.migrations.of_instances({instance.uuid})
     migration = held_shares.relevant(instance, migrations)
     return held_shares.holding(instance, migration, instance.host or "", instance.node or "")
@@ -117,10 +117,10 @@ def own_share(held: InstanceHolding) -> Share | None:
 
 @dataclass
 class Knowing:
-    """All who may know where one instance is.
+    """Whoever may know on which providers an instance has its resources: driver and record.
 
-    :param tree: the providers of its node
-    :param doubt: why nobody knows more, once `told` was called
+    :param tree: the providers of the instance's node
+    :param doubt: after a call of `told`, why the driver doesn't say more
     """
 
     driver: DriverPlaces
@@ -130,7 +130,7 @@ class Knowing:
     doubt: str = ""
 
     def told(self, resources: Amounts) -> list[ToldShares]:
-        """Return what they say of an instance that should have the resources; the best first."""
+        """Return what they say of an instance with these resources: the driver first."""
         by_driver, self.doubt = self.driver.of(self.instance, self.tree, resources)
         by_record = recorded(self.share, self.instance.node or "", self.tree, resources)
         return [by_driver, by_record]
@@ -139,7 +139,7 @@ class Knowing:
 def recorded(
     share: Share | None, nodename: str, tree: Sequence[ProviderDetails], resources: Amounts
 ) -> ToldShares:
-    """Return the places that the instance's record names: cells, devices, assigned resources."""
+    """Return what the instance's record says: its cells, devices and assigned resources."""
     places: dict[str, Counter[str]] = {}
     missing: list[str] = []
     if share is None:

@@ -1,4 +1,7 @@
-"""Give instances the allocations that they should have (compute.md §7.2)."""
+"""Decide which allocations an instance lacks, and write them (compute.md §7.2).
+
+`Healer.plan` decides, `Healer.apply` writes.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,9 @@ class Healing:
     """What has to be done for an instance: the step, and the body of the PUT.
 
     `ports` are the ports that get allocations: (port, the new `allocation` of its profile).
-    `reasons` is class → why it is where it is, for allocations that are made anew; `names` is
-    provider uuid → name, of the node's providers, if they were read. `doubled` is what the instance
-    holds more than once.
+    `reasons` is class → why it is allocated where it is, for allocations that are made anew;
+    `names` is provider uuid → name, of the node's providers, if they were read. `doubled` is what
+    the instance holds more than once.
     """
 
     instance: Instance
@@ -75,10 +78,11 @@ class InstanceChanged(Exception):
 class Healer:
     """Plans and applies what one instance needs.
 
-    :param driver: says where instances of this host are
-    :param gpu_classes: the classes of which an instance may hold more than it has, by a reshape or
-        a migration that went wrong
-    :param mend: whether to write what `Healing.doubled` shows how to mend
+    :param driver: says on which providers instances of this host have their resources
+    :param gpu_classes: the classes of which an instance may hold more than it has, after a reshape
+        or a migration that went wrong
+    :param mend: whether to remove what an instance holds more than once, where it is known which
+        part is too much
     """
 
     def __init__(
@@ -103,27 +107,26 @@ class Healer:
     def look_at(self, instances: Iterable[Instance]) -> None:
         """Read at once what many instances hold, where placement offers that.
 
-        What is settled needs no request of its own then. An instance that needs something is read
-        again when it is planned: others may have written since.
+        Then `plan` sends no request for an instance that lacks nothing. It reads any other instance
+        again: others may have written since.
 
-        Raises ConsumerAllocationRetrievalFailed and ClientException.
+        Raises ConsumerAllocationRetrievalFailed if placement refuses, and ClientException if it is
+        unreachable.
         """
         uuids = [one.uuid for one in instances if one.host is not None and one.task_state is None]
         seen = self._client.whole_trees.allocations_of_each(self._context, uuids) if uuids else {}
         self._seen = seen or {}
 
     def plan(self, instance: Instance, force: bool = False, with_ports: bool = True) -> Healing:
-        """Work out what the instance needs. With `force`, its allocations are made anew.
+        """Decide what the instance lacks. With `force`, its allocations are made anew.
 
-        New allocations are made where the node's tree has the classes; see
-        compute.maintenance.heal.placing.
+        An instance that is on no host, or that is being worked on, gets nothing.
 
-        Raises HealPlaceUnknown and HealvGPUAllocationNotSupported where nobody can tell which
-        providers are meant, HealDeviceProfileAllocationNotSupported, ComputeHostNotFound without a
-        record of its node, ConsumerAllocationRetrievalFailed, UnableToQueryPorts,
-        AllocationUpdateFailed if there is no place for its resources or its ports',
-        ResourceProviderNotFound, ResourceProviderRetrievalFailed,
-        ResourceProviderAllocationRetrievalFailed, and ClientException.
+        Raises HealPlaceUnknown and HealvGPUAllocationNotSupported if nobody can tell which of
+        several providers the instance uses, HealDeviceProfileAllocationNotSupported if its flavor
+        asks for a device profile, AllocationUpdateFailed if there is no room for its resources or
+        those of its ports, ComputeHostNotFound if its node has no record, UnableToQueryPorts if the
+        network service doesn't answer, and what reading providers and allocations raises.
         """
         if instance.task_state is not None:
             return Healing(instance, HealStep.IN_TRANSITION)
@@ -131,33 +134,40 @@ class Healer:
             return Healing(instance, HealStep.NOT_ON_A_HOST)
         seen = self._seen.pop(instance.uuid, None)
         if seen is not None and seen["allocations"] and not force:
-            healing = self._planned(instance, seen, False, with_ports)
+            healing = self._decide(instance, seen, False, with_ports)
             if not healing.writes:
                 return healing
         current = self._client.get_allocs_for_consumer(self._context, instance.uuid)
-        return self._planned(instance, current, force, with_ports)
+        return self._decide(instance, current, force, with_ports)
 
-    def _planned(
+    def _decide(
         self, instance: Instance, current: Mapping[str, Any], force: bool, with_ports: bool
     ) -> Healing:
-        step, payload = self._wanted(instance, current)
+        """Decide what the instance lacks, given its `current` allocations.
+
+        1. Without allocations, or with `force`, it gets all that its flavor asks for.
+        2. Otherwise it keeps its allocations. Project and user are corrected. What it holds more
+           than once is found, and with `mend` removed.
+        3. With `with_ports`, it gets the resources that its ports request and lack.
+        """
+        step, payload = self._with_its_owner(instance, current)
         reasons: Mapping[str, str] = {}
         names: Mapping[str, str] = {}
         doubles: list[Doubled] = []
         rebuilt = force or not current["allocations"]
         if rebuilt:
             step = HealStep.UPDATE if current["allocations"] else HealStep.CREATE
-            placement, names = self._placed(instance)
+            placement, names = self._new_allocations(instance)
             payload["allocations"], reasons = placement.allocations, placement.reasons
         else:
-            doubles, names = self._doubled(instance, payload["allocations"])
+            doubles, names = self._held_twice(instance, payload["allocations"])
             if self._mend and any(one.can_be_mended for one in doubles):
                 step = HealStep.UPDATE
                 payload["allocations"] = mended(payload["allocations"], doubles)
         placed: list[tuple[Port, PortAllocation]] = []
         if with_ports:
             before = copy.deepcopy(payload)
-            placed = self._place_ports(instance, payload, rebuilt)
+            placed = self._add_ports(instance, payload, rebuilt)
             if payload != before and step is HealStep.NOTHING:
                 step = HealStep.UPDATE
         return Healing(instance, step, payload, placed, reasons, names, doubles)
@@ -167,18 +177,19 @@ class Healer:
 
         What was created for an instance that was deleted or moved meanwhile is removed again.
 
-        Raises Changed, AllocationUpdateFailed, UnableToUpdatePorts, UnableToRollbackPortUpdates,
-        PlacementAPIConnectFailure, and ClientException.
+        Raises InstanceChanged, AllocationUpdateFailed, UnableToUpdatePorts,
+        UnableToRollbackPortUpdates if the ports can't be put back, PlacementAPIConnectFailure, and
+        ClientException.
         """
-        if not self._is_as_planned(healing.instance):
+        if not self._is_as_decide(healing.instance):
             raise InstanceChanged
         with self._updated_ports(healing.ports):
             self._write(healing)
-            if healing.step is HealStep.CREATE and not self._is_as_planned(healing.instance):
+            if healing.step is HealStep.CREATE and not self._is_as_decide(healing.instance):
                 self._take_back(healing)
                 raise InstanceChanged
 
-    def _is_as_planned(self, instance: Instance) -> bool:
+    def _is_as_decide(self, instance: Instance) -> bool:
         """Say whether the instance still is where it was, and nothing is being done with it."""
         now = self._cell.instances.by_uuid(instance.uuid)
         return (
@@ -206,10 +217,10 @@ class Healer:
             body = now | {"version": CONSUMER_GENERATION_VERSION}
             write_consumer(self._client, self._context, uuid, body, {})
 
-    def _wanted(
+    def _with_its_owner(
         self, instance: Instance, current: Mapping[str, Any]
     ) -> tuple[HealStep, dict[str, Any]]:
-        """Return what is to be done for an instance with allocations."""
+        """Return the body of a PUT that only sets the owner, and UPDATE if the owner is wrong."""
         body = {
             "allocations": {
                 provider: {"resources": dict(part["resources"])}
@@ -223,8 +234,8 @@ class Healer:
         same = owner == (instance.project_id, instance.user_id)
         return (HealStep.NOTHING if same else HealStep.UPDATE), body
 
-    def _placed(self, instance: Instance) -> tuple[PlacedShares, dict[str, str]]:
-        """Return where the instance's resources go, and provider uuid → name."""
+    def _new_allocations(self, instance: Instance) -> tuple[PlacedShares, dict[str, str]]:
+        """Return all allocations that the instance should have, and provider uuid → name."""
         if "accel:device_profile" in instance.flavor.extra_specs:
             raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
         tree = read_tree(self._client, self._context, self._node_uuid(instance))
@@ -244,7 +255,7 @@ class Healer:
         placement = place(instance, resources, tree, read_pools, knowing)
         return placement, {one.uuid: one.name for one in (*tree, *pools)}
 
-    def _doubled(
+    def _held_twice(
         self, instance: Instance, allocations: Mapping[str, Any]
     ) -> tuple[list[Doubled], dict[str, str]]:
         """Return what the instance holds more than once of its node, and provider uuid → name."""
@@ -277,21 +288,24 @@ class Healer:
 
     # Ports
 
-    def _place_ports(
+    def _add_ports(
         self, instance: Instance, payload: dict[str, Any], rebuilt: bool
     ) -> list[tuple[Port, PortAllocation]]:
         """Add what the instance's ports lack to `payload`; return the new allocation of each port.
 
-        :param rebuilt: `payload` is made anew, and lacks the ports that have allocations, too
+        :param rebuilt: whether `payload` was made anew from the flavor: then it lacks also the
+            allocations of the ports that have some already
         """
         ports = [port for port in self._ports.of_instance(instance.uuid) if port.groups()]
         lacking = [port for port in ports if port.lacks_allocation]
         settled = [port for port in ports if not port.lacks_allocation]
         if rebuilt:
-            lacking += self._give_back(instance, payload, settled)
+            lacking += self._add_settled_ports(instance, payload, settled)
         else:
-            # A run that was killed before it wrote what the port says already.
-            self._give_back(instance, payload, [one for one in settled if _lost(one, payload)])
+            # Another run was killed between its write of the port and that of the allocations.
+            self._add_settled_ports(
+                instance, payload, [one for one in settled if _lost(one, payload)]
+            )
         if not lacking:
             return []
         candidate = self._only_candidate(instance, lacking)
@@ -299,10 +313,10 @@ class Healer:
             _add(payload, provider, part["resources"])
         return [(port, port.placed(candidate["mappings"])) for port in lacking]
 
-    def _give_back(
+    def _add_settled_ports(
         self, instance: Instance, payload: dict[str, Any], ports: list[Port]
     ) -> list[Port]:
-        """Add the allocations of ports to `payload`; return ports with allocations elsewhere."""
+        """Add what the ports have already to `payload`; return those with allocations elsewhere."""
         if not ports:
             return []
         rows = self._client.get_providers_in_tree(self._context, self._node_uuid(instance))
@@ -383,7 +397,7 @@ def _add(payload: dict[str, Any], provider: str | None, resources: Mapping[str, 
 
 
 def _lost(port: Port, payload: Mapping[str, Any]) -> bool:
-    """Say whether the port has its allocation of a provider that the payload has none of."""
+    """Say whether the port's profile names an allocation that the payload lacks."""
     held: Mapping[str | None, Any] = _resources(payload["allocations"])
     return any(
         resources.keys() - held.get(provider, {}).keys() for provider, resources in port.got()

@@ -70,10 +70,10 @@ class Ports(Protocol):
     """What healing needs of the network service."""
 
     def of_instance(self, instance: str) -> list[Port]:
-        """Return the ports of an instance. Raises UnableToQueryPorts."""
+        """Return the ports of an instance. Raises UnableToQueryPorts if that fails."""
 
     def set_allocation(self, port: Port, allocation: PortAllocation | None) -> None:
-        """Write the port's `allocation`; None removes it. Raises UnableToUpdatePorts."""
+        """Write the port's `allocation`; None removes it. Raises UnableToUpdatePorts on failure."""
 
 
 class NoPorts:

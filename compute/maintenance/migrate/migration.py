@@ -1,7 +1,7 @@
 """Moving a node's inventory and allocations while its service is down (compute.md §7.1).
 
 The service's own tracker works out what a node's providers shall be, on a copy of the records.
-`migrate` has the tracker send that; `rehearse` only tells what would be sent.
+`migrate` has the tracker send that; `rehearse` only reports what would be sent.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Migrator:
         return self._reported(node, lambda: self._migrate(node, client(), moving))
 
     def rehearse(self, node: ComputeNode) -> NodeReport:
-        """Tell what `migrate` would do. `new_client` must make clients that refuse to write."""
+        """Report what `migrate` would do. `new_client` must make clients that refuse to write."""
         return self._reported(node, lambda: self._rehearse(node))
 
     def _reported(self, node: ComputeNode, work: Callable[[], NodeReport]) -> NodeReport:
@@ -120,10 +120,11 @@ class Migrator:
     def _migrate(
         self, node: ComputeNode, client: SchedulerReportClient, moving: list[_Work]
     ) -> NodeReport:
-        """Try once. `moving` has the work of the tries that had something to move, this included.
+        """Try once.
 
-        If an earlier try had something to move and this one has nothing, the earlier try moved it,
-        and another writer disturbed it after that.
+        `moving` gets this try's work if there is something to move. If an earlier try is in it and
+        this one has nothing to move, the earlier try has moved it before another writer disturbed
+        it.
         """
         work = self._begun(node, client)
         if work.wanted.reshaped is not None:
@@ -165,7 +166,7 @@ class Migrator:
         return report
 
     def _begun(self, node: ComputeNode, client: SchedulerReportClient) -> _Work:
-        """Read what there is of the node, and have its tracker work out what shall be."""
+        """Read the node's providers, and have its tracker work out what they shall be."""
         context, nodename = admin_context(), node.hypervisor_hostname
         before = client.get_provider_subtree_and_ensure_root(
             context, node.uuid, name=nodename, with_sharing=True

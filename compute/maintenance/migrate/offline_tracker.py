@@ -31,7 +31,10 @@ class StandIn:
 
     @classmethod
     def of(cls, driver: ServiceDriver, conf: cfg.ConfigOpts, cell: CellDatabase) -> StandIn:
-        """Copy the records and read the operator's files. Raises ProviderConfigException."""
+        """Copy the records and read the operator's files.
+
+        Raises ProviderConfigException if a file can't be used.
+        """
         configs = get_provider_configs(conf.compute.provider_config_location)
         return cls(driver, conf, MemoryCellDatabase.copy_of(cell), configs)
 

@@ -1,8 +1,8 @@
 """Claims: an instance's share of a node, held while it is built or moved (compute.md §4.11).
 
 A claim is a context manager: an exception that leaves the block gives the share back.
-Processors, memory and disk aren't tested here. Placement holds them already, or, where the tracker
-writes allocations, refuses them when the tracker does.
+Processors, memory and disk aren't tested here: placement does that, when the scheduler or the
+tracker writes the allocations.
 """
 
 from __future__ import annotations
@@ -82,10 +82,11 @@ class Claim(NopClaim):
 
     :param tracker: the resource tracker that makes the claim
     :param pci_requests: the devices that the instance requests
-    :param limits: `cpu_allocation_ratio` and `ram_allocation_ratio` of NUMA cells, which come
-        before those of the record
+    :param limits: `cpu_allocation_ratio` and `ram_allocation_ratio` of NUMA cells; without them,
+        those of the record count
     :param room: what the claim is tested against; None: an empty node
-    :raises ComputeResourcesUnavailable: it doesn't fit; all reasons are in the message
+
+    Raises ComputeResourcesUnavailable if it doesn't fit; all reasons are in the message.
     """
 
     def __init__(

@@ -55,14 +55,14 @@ class ClaimRecorder:
         self._device_shares = DeviceShares(reportclient, allocations, notes)
 
     def available_node(self, nodename: str) -> TrackedNode:
-        """Return a node that takes claims. Raises ComputeResourcesUnavailable."""
+        """Return a node that takes claims. Raises ComputeResourcesUnavailable if it doesn't."""
         node = self._nodes.find_available(nodename)
         if node is None:
             raise exceptions.ComputeResourcesUnavailable(
                 reason=f"node {nodename} is not available on host {self._host}"
             )
         if node.mark is None:
-            # The update that found the node failed before it counted.
+            # The update that first saw the node failed before it counted.
             node.follow(self._records.read(node))
             self.count(node)
         return node

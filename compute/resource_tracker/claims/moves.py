@@ -159,7 +159,8 @@ class Moves:
             instance.host, instance.node = self._host, node.name
             instance.compute_id = node.record.id
             self._recorder.save(instance)
-            # The migration ends last: until then its share counts, whatever the instance says.
+            # End the migration last: until then the node counts its share, in any state of the
+            # instance.
             if migration is not None:
                 self._end(migration, migration_record.DONE)
             node.track(instance)
@@ -176,7 +177,7 @@ class Moves:
         if not migration.is_live_migration:
             migration.status = migration_record.PRE_MIGRATING
         elif not migration.in_progress:
-            # Another destination gave it up before.
+            # It was reverted at another destination before.
             migration.status = migration_record.ACCEPTED
         if migration.id is None:
             self._cell.migrations.create(migration)

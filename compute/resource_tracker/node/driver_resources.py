@@ -14,7 +14,7 @@ def ask_driver(driver: ServiceDriver, nodename: str, identity: NodeIdentity) -> 
 
     :param identity: tells the node's uuid, if the driver doesn't; its file may be made then
 
-    Raises InvalidInput for a dict that lacks a required key.
+    Raises InvalidInput if the driver leaves out a required key.
     """
     resources = dict(driver.get_available_resource(nodename))
     missing = missing_resources(resources)
@@ -34,7 +34,7 @@ def local_address() -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             # Connecting a datagram socket sends nothing: it only looks up the route. The address
-            # is from the range for documentation.
+            # is from a range for documentation, so it is that of no real machine.
             probe.connect(("192.0.2.1", 9))
             return probe.getsockname()[0]
         except OSError:

@@ -20,8 +20,8 @@ class Recorded(NamedTuple):
     """What the cell database says of a node.
 
     `instances` are those on the node. `migrations` are those from or to the node that are in
-    progress or failed. `holdings` is instance uuid → what that instance holds; the holding of an
-    instance that only passed by is empty.
+    progress or failed. `holdings` is instance uuid → what that instance holds of the node; it is
+    empty for an instance whose move here is being reverted.
     """
 
     instances: list[Instance] = []
@@ -131,10 +131,10 @@ class TrackedNode:
         """Return the resources that are assigned to instances."""
         return {resource for share in self.shares() for resource in share.resources}
 
-    # Changes. The numbers in the record follow when `usage.count` is called.
+    # Changes. `usage.count` then brings the numbers of the record up to date.
 
     def follow(self, recorded: Recorded) -> None:
-        """Forget who held what, and take over what the records say.
+        """Replace what instances hold by what the records say.
 
         Devices that are claimed for an instance are free again once the instance has left.
         """

@@ -16,8 +16,8 @@ LOG = logging.getLogger(__name__)
 class NodeRecords:
     """Reads the records of a node's instances and migrations, when the database changed.
 
-    Reading mends two things in the records: an instance's link to its node, and a migration that
-    its instance has gone on from, which becomes failed.
+    Reading corrects two things in the records: the link of an instance to its node, and the status
+    of a migration that never ended although its instance began a later one: it becomes failed.
     """
 
     def __init__(self, host: str, cell: CellDatabase) -> None:
@@ -54,7 +54,7 @@ class NodeRecords:
             for instance in concerned
         ]
         for held in holdings:
-            # An instance that arrives is shown with what it will have here.
+            # Show an instance that arrives with what the move claimed for it here.
             if [share.side for share in held.shares] == [Side.NEW]:
                 held.instance.apply_migration_context()
         return Recorded(
@@ -64,7 +64,7 @@ class NodeRecords:
         )
 
     def _end_stale(self, concerned: list[Instance], migrations: list[Migration]) -> None:
-        """Mark as failed the migrations whose instances have gone on to a later one."""
+        """Mark migrations as failed whose instances began a later one."""
         by_uuid = {instance.uuid: instance for instance in concerned}
         for migration in migrations:
             instance = by_uuid.get(migration.instance_uuid)

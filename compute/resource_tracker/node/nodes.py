@@ -44,7 +44,7 @@ class NodeLocks:
     def of(self, nodename: str) -> AbstractContextManager[None]:
         """Hold the node's lock for the length of a `with`."""
         with self._guard:
-            # A lock with writers only serves them in order. The locks of threading don't.
+            # Unlike the locks of threading, this lock serves its writers in the order of arrival.
             lock = self._locks.setdefault(nodename, fasteners.ReaderWriterLock())
         return lock.write_lock()
 
@@ -78,7 +78,7 @@ class Nodes:
         return self._nodes.get(nodename)
 
     def get(self, nodename: str) -> TrackedNode:
-        """Return a tracked node. Raises ComputeHostNotFound."""
+        """Return a tracked node. Raises ComputeHostNotFound if it isn't tracked."""
         node = self._nodes.get(nodename)
         if node is None:
             raise exceptions.ComputeHostNotFound(host=nodename)
@@ -99,8 +99,8 @@ class Nodes:
         :param resources: the driver's resource dict, with `hypervisor_hostname` and `uuid`
         :param service_id: that of the service's record, if it is known
 
-        Raises InvalidNodeConfiguration for a uuid or name that contradicts the record,
-        InvalidConfiguration for a node that is recorded under another uuid.
+        Raises InvalidNodeConfiguration if uuid or name contradicts the record, and
+        InvalidConfiguration if the node is recorded under another uuid.
         """
         nodename = resources["hypervisor_hostname"]
         node = self._nodes.get(nodename)

@@ -24,7 +24,7 @@ class Stats(dict[str, Any]):
     """Counts of one node, and what its driver adds.
 
     The keys are `num_instances`, `num_vm_<state>`, `num_task_<state>`, `num_os_type_<type>`,
-    `num_proj_<project>`, `io_workload` and `failed_builds`. A count of 0 has no key, but for
+    `num_proj_<project>`, `io_workload` and `failed_builds`. A count of 0 has no key, except
     `failed_builds`.
     """
 
@@ -41,7 +41,7 @@ class Stats(dict[str, Any]):
             self[FAILED_BUILDS] = failed
 
     def digest(self, told: Mapping[str, Any] | None) -> None:
-        """Add what the driver says. Raises ValueError if that isn't a dict."""
+        """Add the driver's own stats. Raises ValueError if they aren't a dict."""
         if told is not None and not isinstance(told, Mapping):
             raise ValueError(f"The driver's stats are not a dict: {told!r}")
         self.update(told or {})

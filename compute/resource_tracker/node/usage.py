@@ -1,4 +1,4 @@
-"""Counting: from what is held of a node to the numbers in its record (compute.md §4.9)."""
+"""Works out the numbers of a node's record from what is held of it (compute.md §4.9)."""
 
 from oslo_config import cfg
 

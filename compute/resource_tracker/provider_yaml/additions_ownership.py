@@ -1,8 +1,8 @@
 """Which of a provider's traits and classes are there because of the operator's files.
 
-What files add is noted before placement gets it, and forgotten after placement lost it. So a
-process that is killed in between leaves a note of something that isn't there. It never leaves
-something without a note, which would stay for ever.
+An addition is noted before it is written to placement, and forgotten after it was removed there. So
+a process that is killed in between may leave a note without an addition, which does no harm. It
+never leaves an addition without a note: nobody would ever remove that.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Owned:
     generations: Mapping[str, int | None] = field(default_factory=dict)
 
     def meanwhile(self) -> dict[str, Added]:
-        """Return what has to be noted while placement may have the old or the new."""
+        """Return what has to be noted while the tree is written: the old and the new additions."""
         return self._with_before(self.merged.after)
 
     def disturbed(self, uuid: str | None, tree: ProviderTree) -> dict[str, Added]:
@@ -103,17 +103,18 @@ class AdditionsOwnership:
         self._configs = configs
         self._on_absent = on_absent
         self.absent: set[str] = set()
-        # Provider → its generation, when placement was asked, and the classes that were held then.
+        # Provider → (its generation, the time of the question, the classes that were held then).
         self._held: dict[str, tuple[int | None, float, frozenset[str]]] = {}
-        # Provider → what was said to stay because it is held.
+        # Provider → the classes that a warning said to stay, because they are held.
         self._kept: dict[str, frozenset[str]] = {}
-        # Provider → what was removed from it. Another node that shares it may not know that yet.
+        # Provider → what was removed from it; the notes of another node that shares it still have
+        # it.
         self._removed: dict[str, Added] = {}
         self._lock = threading.Lock()
         self._unusable: set[str] = set()
 
     def of_node(self, node_uuid: str) -> ProviderAdditions:
-        """Return what merges the files into the tree of a node."""
+        """Return the ProviderAdditions that merge the files into the tree of a node."""
         applied: Applied | None = {}
         try:
             applied = self._still_there(self._applied.of(node_uuid))
@@ -123,9 +124,9 @@ class AdditionsOwnership:
         return ProviderAdditions(self._configs, self._on_absent, self.absent.discard, applied)
 
     def _still_there(self, applied: Applied | None) -> Applied | None:
-        """Return what files added, without what this service removed since for any of its nodes.
+        """Return what files added, without what this service removed since, for any of its nodes.
 
-        The files are read once, so nothing that was removed is added again.
+        The files are read once, at the start, so nothing that was removed is added again.
         """
         if applied is None:
             return None
@@ -191,9 +192,9 @@ class AdditionsOwnership:
     def _held_of(self, context: RequestContext, tree: ProviderSubTree, uuid: str) -> frozenset[str]:
         """Return the classes of a provider that consumers hold some of.
 
-        If something was allocated since, the generation in the tree is out of date; then the write
-        fails and begins anew. What is given back changes no generation, so placement is asked again
-        as often as for everything else of a provider.
+        An answer counts as long as the provider's generation stays the same, because each new
+        allocation changes it. Removed allocations don't, so placement is also asked again after the
+        period that counts for everything else of a provider.
         """
         generation, now = tree.data(uuid).generation, time.monotonic()
         known = self._held.get(uuid)
@@ -212,7 +213,7 @@ class AdditionsOwnership:
     def _newly_removed(self, merged: MergedAdditions) -> Applied:
         """Remember what was removed; return what no other node has removed before.
 
-        Nodes are updated side by side, and may share a provider.
+        Nodes are updated concurrently, and may share a provider.
         """
         news = {}
         with self._lock:
@@ -233,7 +234,7 @@ class AdditionsOwnership:
             )
 
     def _tell_kept(self, merged: MergedAdditions, tree: ProviderSubTree) -> None:
-        """Warn once of what is held."""
+        """Warn once of the classes that stay because they are held."""
         for uuid in merged.after:
             kept = merged.kept.get(uuid, Added()).classes
             news = kept - self._kept.get(uuid, frozenset())

@@ -52,7 +52,7 @@ class Unusable(Exception):
     """There is a file, which can't be used and must stay; the text says why."""
 
 
-#: tells one state of a file from the next: each write makes a new file; None: there is none
+#: what differs after each write of a file, because a write makes a new file; None: there is none
 _State = tuple[int, int, int] | None
 
 
@@ -72,7 +72,8 @@ class AppliedConfigs:
     def of(self, node_uuid: str) -> Applied | None:
         """Return what files added to the node's providers; None if nothing was ever noted.
 
-        A file that holds something else than was written here counts as none. Raises Unusable.
+        A file with other content than `note` writes counts as none. Raises Unusable if there is a
+        file that must stay and can't be used.
         """
         with self._lock:
             if node_uuid in self._unwritten:
@@ -127,11 +128,11 @@ class AppliedConfigs:
         try:
             state = _state(f"{self._folder}/{node_uuid}.json")
         except OSError:
-            # to read it says what is wrong
+            # reading it raises the exception that says what is wrong
             return self._read_anew(node_uuid)
         known = self._read_before.get(node_uuid)
         if known is None or known[0] != state:
-            # what replaces the file from here on has another state
+            # a file that replaces this one from here on has another state, and is read then
             known = self._read_before[node_uuid] = state, self._read_anew(node_uuid)
         return known[1]
 
@@ -167,7 +168,7 @@ class AppliedConfigs:
         }
         path = self._path(node_uuid)
         self._read_before.pop(node_uuid, None)
-        # Not the state path itself: a tracker that keeps its records elsewhere has none.
+        # The state path itself isn't made: a tracker whose records are elsewhere has none.
         self._folder.mkdir(exist_ok=True)
         with _alone(self._folder) as folder:
             draft = path.with_suffix(".new")
@@ -190,7 +191,7 @@ def _state(path: str) -> _State:
 
 
 class _Newer(Exception):
-    """The file is of a version that isn't known here."""
+    """The file has a newer version of the format than this one."""
 
 
 def _parsed(content: Any) -> dict[str, Added]:

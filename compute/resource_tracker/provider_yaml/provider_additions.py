@@ -4,8 +4,8 @@ The classes that a file adds are taken out of the tree before the driver's edit,
 afterwards. So a class that is in the tree after the driver's edit is the driver's, and no file may
 add it. The operator may change everything else that a file names, whoever stored it before.
 
-What an earlier file added and the present one doesn't is taken out as well. If the driver's edit
-doesn't bring it back, it is gone, unless a consumer holds some of it.
+What an earlier file added and the present one doesn't add is taken out as well. Unless the driver's
+edit brings it back, it is removed, except for classes that a consumer holds some of.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING = Added()
 
 @dataclass(frozen=True)
 class TakenOut:
-    """What was taken out of a tree, and what its providers had that files are about.
+    """What was taken out of a tree, and what the providers had before that entries are about.
 
     :param inventories: provider uuid → class → record, as placement has it
     :param leaving: provider uuid → what an earlier file added and the present one doesn't
@@ -46,9 +46,9 @@ class TakenOut:
 
 @dataclass(frozen=True)
 class MergedAdditions:
-    """What files add now, and what goes with it.
+    """The outcome of a merge: what files add now, and what is removed.
 
-    :param after: what files added, once placement has all of this
+    :param after: provider uuid → what files added, once this is written
     :param removed: provider uuid → what is no longer there
     :param records: provider uuid → class → record, of the classes in `removed`
     :param kept: provider uuid → what would be in `removed` if no consumer held some of it
@@ -60,7 +60,7 @@ class MergedAdditions:
     kept: Mapping[str, Added] = field(default_factory=dict)
 
     def put_back(self, tree: ProviderSubTree) -> None:
-        """Give the providers what they were to lose."""
+        """Put back what was removed."""
         for uuid, added in self.removed.items():
             tree.add_traits(uuid, *added.traits)
             records = self.records.get(uuid, {})
@@ -121,8 +121,8 @@ class ProviderAdditions:
 
         :param held: provider uuid → the classes that consumers hold some of
 
-        Raises ValueError for a class that is the driver's, for a provider that two entries name,
-        one by its uuid and one by its name, and what `held` raises.
+        Raises ValueError if a class is the driver's, or if two entries are about one provider, one
+        by its uuid and one by its name; and what `held` raises.
         """
         chosen = self._chosen(tree)
         self._tell_which_exist(tree)
@@ -150,10 +150,10 @@ class ProviderAdditions:
         return MergedAdditions(after, removed, records, kept)
 
     def _added(self, uuid: str, listed: Added, taken: TakenOut) -> Added:
-        """Return what the files are the reason of, of what they list.
+        """Return the part of what entries list that counts as the files' own.
 
-        What a provider has already when a file first lists it is somebody else's. Only where
-        nothing was ever noted it counts as the files': an earlier version added it, most likely.
+        What a provider has already when a file first lists it is somebody else's. Where nothing was
+        ever noted, all counts as the files': most likely, a release without notes added it.
         """
         if self.applied is None:
             return listed
@@ -198,7 +198,7 @@ def _add(
     taken: Inventory,
     lost: Collection[str],
 ) -> None:
-    """Give a provider what its entry says, if it has one, and what was taken out and isn't lost."""
+    """Add a provider's entry, if it has one; put back what was taken out and isn't `lost`."""
     inventory = tree.data(uuid).inventory
     given: Inventory = {}
     if config is not None:
@@ -221,8 +221,8 @@ def _add(
                     record,
                 )
     kept = {name: {**taken.get(name, {}), **record} for name, record in given.items()}
-    # Of what was taken out: classes for another entry, which doesn't apply to this provider, and
-    # classes that are still held.
+    # What was taken out goes back if no entry of this provider adds it and it isn't lost: classes
+    # of an entry for another provider, and classes that consumers still hold.
     others = {
         name: record for name, record in taken.items() if name not in given and name not in lost
     }

@@ -1,6 +1,6 @@
-"""How a driver edits a node's tree, in the service and in the commands that stand in for it.
+"""How a driver edits a node's tree, in a reshape with allocations (compute.md §4.6, §7.1).
 
-The driver is asked, and reshapes if it must (compute.md §4.6, §7.1).
+The service calls this, and so do the commands that stand in for it.
 """
 
 import logging
@@ -47,7 +47,7 @@ def edit_tree(
 def _ask_driver(
     driver: ServiceDriver, conf: cfg.ConfigOpts, tree: ProviderTree, node: ComputeNode
 ) -> None:
-    """Let the driver edit the tree; fill the root with what an older driver says."""
+    """Let the driver edit the tree; for an older driver, which can't, fill the root."""
     nodename = node.hypervisor_hostname
     try:
         # Drivers from before the reshape take two arguments.

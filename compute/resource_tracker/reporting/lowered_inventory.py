@@ -1,4 +1,4 @@
-"""Inventories that an update lowers below what is used of them: a warning of each, once."""
+"""Warnings of inventories that an update lowers below what is used of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Capacities = Mapping[tuple[str, str], int]
 def capacities(tree: ProviderTree) -> Capacities:
     """Return the capacities of a tree, except those of devices for one use.
 
-    These are reserved as soon as they are used.
+    Those are reserved as soon as they are used, so they would always be over capacity.
     """
     return {
         (uuid, name): capacity(record)
@@ -40,10 +40,10 @@ def warn_of_excess(
     before: Capacities,
     tree: ProviderTree,
 ) -> None:
-    """Warn of what `tree`, which is written by now, lowered below its use.
+    """Warn of the inventories that `tree`, which is written by now, lowered below their use.
 
-    Placement takes that: consumers keep what they hold. An update that lowers nothing asks
-    nothing, so that the warning comes once. What can't be read is left out.
+    Placement accepts such an inventory, and consumers keep what they hold. An update that lowers
+    nothing sends no request, so the warning comes once. What can't be read is left out.
 
     :param root: the name of the node
     """

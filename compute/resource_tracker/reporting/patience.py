@@ -25,8 +25,8 @@ LOG = logging.getLogger(__name__)
 #: tries without a pause
 ATTEMPTS = 4
 
-# Longest pause, in seconds: of the first one, and of any. A longer pause doesn't outlast steady
-# writers, and leaves fewer tries before the deadline.
+# The longest first pause, and the longest pause of all, in seconds. Longer ones gain nothing:
+# writers that go on steadily outlast them, and fewer tries fit before the deadline.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 0.5
 

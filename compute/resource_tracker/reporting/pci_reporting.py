@@ -49,9 +49,9 @@ class PciReporting:
 
         :param reshaped: the allocations of a reshape by the driver, if there is one
 
-        They are those of the reshape, or all of the node's, if holders of devices had to be given
-        theirs, or None. Raises PlacementPciException for devices that can't be reported, and
-        ResourceProviderUpdateConflict for a device for one use that got another user: then its
+        They are those of the reshape; or, if consumers have to get allocations of their devices,
+        all of the node's; or None. Raises PlacementPciException if a device can't be reported, and
+        ResourceProviderUpdateConflict if a device for one use has another user by now: then its
         inventory is read again the next time.
         """
         self._add_whole_devices(tree, node)
@@ -120,7 +120,7 @@ class PciReporting:
             )
 
     def _add_whole_devices(self, tree: ProviderTree, node: TrackedNode) -> None:
-        """Report whole devices as PCI_DEVICE, where the tracker writes the allocations of them."""
+        """Report whole devices as PCI_DEVICE, if the tracker writes their allocations."""
         total = sum(device.get("dev_type") == "type-PCI" for device in node.pci_devices)
         if not self._mode.is_tracker or not total:
             return

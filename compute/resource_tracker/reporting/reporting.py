@@ -38,9 +38,9 @@ LOG = logging.getLogger(__name__)
 class WantedProviders:
     """What a node's providers shall be.
 
-    `reshaped` is what the driver moves, if it has to. `allocations` are those to write with the
-    tree, whoever changed them: the driver, or the report of PCI devices. `owned` is what the
-    operator's files add, and no longer add. `capacities` are those that placement had before.
+    `reshaped` is what the driver moves, if it reshapes. `allocations` are those to write with the
+    tree, changed by the driver or by the report of PCI devices. `owned` is what the operator's
+    files add, and no longer add. `capacities` are those that placement had before.
     """
 
     nodename: str
@@ -129,7 +129,7 @@ class Reporting:
         """
         node = self._nodes.get(wanted.nodename)
         node.tree = self.provider_tree = wanted.tree
-        # True until it is known, also if another attempt follows
+        # true until the outcome is known, also while a conflict makes another attempt necessary
         before, node.changed = node.changed, True
         try:
             with self.additions.remembered(wanted.owned, wanted.tree):
@@ -148,7 +148,7 @@ class Reporting:
             )
 
     def forget(self) -> None:
-        """Ask placement again, at the next update, what is remembered of it here."""
+        """Forget what placement said, so that the next update asks it again."""
         self._traits.forget()
         self.additions.ask_again()
 
@@ -164,7 +164,7 @@ class Reporting:
             raise
 
     def _warn_if_absent(self, provider_id: str) -> None:
-        """Warn once of a provider that no node has; a node not reported yet may have it."""
+        """Warn once of a provider that no node has, when all nodes have been reported."""
         trees = [node.tree for node in self._nodes.all()]
         waiting = sum(tree is None for tree in trees) > 1 or len(trees) < len(
             self._driver.get_available_nodes()

@@ -37,7 +37,7 @@ def reshaped_allocations(
     """Let the driver finish `tree` and return the allocations of the node as they shall be.
 
     Call it when the driver raised ReshapeNeeded over this very tree, however far the driver had
-    edited it. Gathering the allocations takes two requests or more; so it isn't done every time.
+    edited it. Allocations are gathered only then, because that takes two requests or more.
 
     Raises ReshapeFailed if the driver can't reshape, ReshapeNeeded if the driver is broken.
     """
@@ -45,7 +45,7 @@ def reshaped_allocations(
     before = copy.deepcopy(allocations)
     driver.update_provider_tree(tree, nodename, allocations=allocations)
     for consumer, less in lost(before, allocations).items():
-        # The loss may be right: a guest can turn out to have less than was allocated.
+        # That may be right: a driver can find that a guest has less than it was allocated.
         LOG.warning(
             "Reshaping %s leaves consumer %s with less than before: %s",
             nodename,
@@ -60,8 +60,8 @@ def lost(
 ) -> dict[str, dict[str, int]]:
     """Return consumer → class → amount that the consumer had and has no longer.
 
-    Only totals count, not where they are. Where a class gained just the amount that another lost,
-    it was renamed.
+    Only a consumer's totals count, not the providers. If one class lost just the amount that
+    another gained, the class was renamed, and nothing is lost.
     """
     losses: dict[str, dict[str, int]] = {}
     for consumer, body in before.items():
