@@ -1,4 +1,4 @@
-"""What the compute side calls of a compute driver. It imports none: see compute.service.drivers."""
+"""What the compute side calls of a compute driver. `compute.service.drivers` finds drivers."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -9,7 +9,7 @@ from compute.provider_tree import ProviderTree
 class ServiceDriver(Protocol):
     """What the compute service calls of a driver. `virt.driver.ComputeDriver` says what each means.
 
-    A class of drivers passes `isinstance` as its instances do, for all of this stands in the class.
+    Everything here is in the class of a driver, so the class passes `isinstance`, as drivers do.
     """
 
     manages_instances: bool

@@ -31,7 +31,7 @@ _UUID = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-
 
 
 def _amount(lowest: int) -> dict[str, Any]:
-    """Return the schema of an amount that placement takes: others would fail each update."""
+    """Return the schema of an amount that placement takes: any other would fail each update."""
     return {"type": "integer", "minimum": lowest, "maximum": LARGEST}
 
 
@@ -109,7 +109,7 @@ SCHEMA: dict[str, Any] = {
     },
     "required": ["meta"],
 }
-#: how many errors are compared to find the one to show, and how many characters are shown
+#: how many errors are compared to find the one to show, and how many characters of it are shown
 _JUDGED, _LONGEST = 100, 500
 _VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 
@@ -119,7 +119,8 @@ Provider = dict[str, Any]
 def get_provider_configs(directory: str) -> dict[str, Provider]:
     """Return provider id (uuid, name or `$COMPUTE_NODE`) → its entry, from all `*.yaml` files.
 
-    `__source_file` in an entry is the name of the file it is from. Raises ProviderConfigException.
+    `__source_file` in an entry is the name of its file. Raises ProviderConfigException if a file
+    can't be used.
     """
     paths = _files_in(directory)
     if not paths:
@@ -134,8 +135,8 @@ def get_provider_configs(directory: str) -> dict[str, Provider]:
 def _files_in(directory: str) -> list[str]:
     """Return the files, in order; none where there is no such directory.
 
-    Raises ProviderConfigException for a directory that can't be listed. Taken for empty, it would
-    remove from the providers what its files had added.
+    Raises ProviderConfigException if the directory can't be listed. If it were taken for empty, the
+    next update would remove what its files had added.
     """
     try:
         names = os.listdir(directory)

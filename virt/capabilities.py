@@ -47,10 +47,10 @@ CAPABILITY_TRAITS: dict[str, str] = {
 def capability_traits(
     capabilities: Mapping[str, bool], excluded_image_types: Collection[str] = ()
 ) -> dict[str, bool]:
-    """Translate the capabilities a driver mentions into trait → "the node should have it".
+    """Return trait → whether the node should have it, for the capabilities a driver mentions.
 
     Capabilities without a trait are left out; image types in `excluded_image_types` (`raw`,
-    `qcow2`, …) come out False whatever the driver says.
+    `qcow2`, …) are False whatever the driver says.
     """
     excluded = {IMAGE_TYPE_PREFIX + image_type.lower() for image_type in excluded_image_types}
     return {

@@ -1,4 +1,4 @@
-"""The contract between a compute service and its driver, and how drivers are found.
+"""The contract that a driver keeps with its compute service.
 
 A driver reports what a host has: it edits the `ProviderTree` it is handed and, in the one case of
 a reshape, the allocations it is handed. It never calls Placement. compute.md §6.1–6.3.
@@ -167,8 +167,8 @@ class ComputeDriver:
         """Return the ratio to report per VCPU, MEMORY_MB and DISK_GB (compute.md §4.4).
 
         `inventory` is what the provider has now. A ratio set in the configuration wins; else a
-        class not there yet gets the initial ratio; else what is there stays, so that an operator's
-        change made in Placement sticks.
+        class that is new gets the initial ratio; else the ratio stays, so that an operator may
+        change it in Placement.
         """
         ratios = {}
         for resource_class, (always, initially) in _RATIO_OPTIONS.items():

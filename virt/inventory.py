@@ -19,7 +19,7 @@ def is_resource_class(name: str) -> bool:
 
 
 def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict[str, Any]:
-    """Return a record of which one guest may request any amount up to the total."""
+    """Return a record of which a guest may request any amount up to the total."""
     return {**sized(total), "reserved": reserved, "allocation_ratio": allocation_ratio}
 
 
@@ -34,9 +34,9 @@ def hugepages_class(size_kb: int) -> str:
 def split(amount: int, weights: Sequence[int]) -> list[int]:
     """Divide `amount` in proportion to `weights`, in whole numbers that add up to it.
 
-    What rounding leaves over goes to the parts that rounding cut most, earlier parts first. No part
-    exceeds its weight as long as `amount` doesn't exceed their sum. Weights that are all 0 give
-    zeros.
+    The parts are rounded down, and the rest goes to those that lost most, earlier ones first:
+    `split(5, [1, 1])` is [3, 2]. No part exceeds its weight unless `amount` exceeds the sum of the
+    weights. Weights that are all 0 give zeros.
     """
     whole = sum(weights)
     if whole == 0:

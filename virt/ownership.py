@@ -1,4 +1,4 @@
-"""Which providers of a node's tree are the driver's. It touches these and no others.
+"""Which providers of a node's tree are the driver's. The driver changes no others.
 
 The root is the driver's, and so is what the driver made below it. The driver knows its providers by
 their names: it gives them names that it recognises, `<node>_<suffix>` with suffixes of kinds that

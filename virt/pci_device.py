@@ -87,7 +87,7 @@ class DeviceSpec:
 def parse_device_specs(texts: Sequence[str]) -> list[DeviceSpec]:
     """Read the values of the option, each a JSON object or a list of them.
 
-    Raises InvalidConfiguration naming the option and the value.
+    Raises InvalidConfiguration, naming option and value, if a value makes no sense.
     """
     specs = []
     for text in texts:
@@ -144,7 +144,7 @@ def _spec(value: object) -> DeviceSpec:
 
 
 def _is_pattern(address: object) -> bool:
-    """Say whether it is an object of regular expressions. An invalid expression raises re.error."""
+    """Say whether it is an object of regular expressions. Raises re.error if one is invalid."""
     if not isinstance(address, dict) or not set(address) <= set(_ADDRESS_PARTS):
         return False
     return all(isinstance(part, str) and re.compile(part) for part in address.values())

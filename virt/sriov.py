@@ -108,7 +108,7 @@ class CardProviders:
         for name in _not_foreign(tree, nodename):
             card = next((one.name for one in functions if self._is_of(name, one.name)), None)
             if card is not None:
-                # It may be without inventory: a service made it and ended before the next step.
+                # It has no inventory if a service ended between creating and filling it.
                 self.present[name] = card
             elif name in having:
                 self.gone.append(name)

@@ -50,27 +50,27 @@ class WithoutSaid(logging.Filter):
 
 
 def set_up_logging(conf: "cfg.ConfigOpts", program: str, brief: bool) -> None:
-    """Log as [DEFAULT] of `conf` says, and to stderr if it names no log file. Raises LogUnusable.
+    """Log as [DEFAULT] of `conf` says, and to stderr if it names no log file.
 
     `brief` is for a command that runs once: stderr gets warnings, and the command itself prints
     why it failed. Without `brief`, stderr gets what a log file would get, without tracebacks.
-    --debug turns both reductions off.
+    --debug turns both reductions off. Raises LogFileUnusable if the log can't be set up.
     """
     from oslo_log import log as oslo_log
 
     conf.set_default("use_stderr", not (conf.log_file or conf.log_dir or conf.use_journal))
     try:
         oslo_log.setup(conf, program)
-    # whatever the handlers raise that the options choose
+    # the options choose the handlers, and handlers raise anything
     except Exception as error:
         raise LogFileUnusable(f"Messages can't be logged as [DEFAULT] says: {error}") from error
     # The hook of oslo.log would print the traceback of the exception that ends the process.
     sys.excepthook = sys.__excepthook__
     if conf.debug:
         return
-    # The failures that these tell are raised, too.
+    # Its failures are raised, too, and then reported.
     logging.getLogger("keystoneauth.identity").setLevel(logging.ERROR)
-    # That it prepares to look at the schema is no news.
+    # It logs each look at the schema.
     logging.getLogger("alembic").setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:

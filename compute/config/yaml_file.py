@@ -17,7 +17,7 @@ MOST_VALUES = 1_000_000
 DEEPEST = 100
 _TOO_DEEP = f"has more than {DEEPEST} lists or mappings within each other"
 
-# The one in C, where there is one: a list of thousands takes seconds otherwise.
+# The loader in C, where there is one: the other one takes seconds for a list of thousands.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _STRING, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"

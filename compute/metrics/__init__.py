@@ -1,1 +1,1 @@
-"""What the programs of a compute host count, as metrics for Prometheus."""
+"""What the programs of a compute host count for Prometheus: the agent, and the command audit."""

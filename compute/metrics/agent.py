@@ -54,7 +54,7 @@ class AgentMetrics:
         )
         self._last_good = _LastGood()
         self._registry.register(self._last_good)
-        # so that an increase from nothing to one is an increase
+        # at 0: Prometheus sees no increase where a series begins with 1
         for kind in KINDS:
             self._failures.labels(kind)
         for result in (RESHAPED, NOT_RESHAPED):
@@ -72,14 +72,14 @@ class AgentMetrics:
         self._durations.observe(seconds)
 
     def update_failed(self, failure: Exception) -> None:
-        """Count the failure of a node, or of what comes before the nodes."""
+        """Count the failure of a node, or of the listing of the nodes."""
         kind = kind_of(failure)
         self._failures.labels(kind).inc()
         if kind == "reshape":
             self._reshapes.labels(NOT_RESHAPED).inc()
 
     def node_updated(self, nodename: str, reshaped: bool) -> None:
-        """Note that placement has all of the node now."""
+        """Note that the update of a node succeeded."""
         if reshaped:
             self._reshapes.labels(RESHAPED).inc()
         self._last_good.note(nodename, self._clock())

@@ -9,7 +9,7 @@ from compute.osc.exit_codes import refuse
 
 
 class _OfGroup(argparse.Action):
-    """Notes an option's value for the group that the last `--group` before it named."""
+    """Stores an option's value under the group that the last `--group` before it named."""
 
     def __call__(
         self,
@@ -30,7 +30,7 @@ class _OfGroup(argparse.Action):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options about what is asked for."""
+    """Add the options of a query."""
 
     def add(name: str, metavar: str, text: str) -> None:
         parser.add_argument(name, metavar=metavar, action=_OfGroup, help=text)
@@ -90,17 +90,17 @@ def query_of(parsed: argparse.Namespace) -> str:
 
 
 def _suffix(group: str) -> str:
-    """Return a group's suffix: a number stands for itself, as in osc-placement."""
+    """Return a group's suffix: `1` for group 1, as in osc-placement, and `_net` for group net."""
     return group if not group or group.isdigit() or group.startswith("_") else f"_{group}"
 
 
 def any_of(names: str) -> str:
-    """Return a parameter's value for a name, or for one of several with commas."""
+    """Return `a` as it is, and `a,b` as `in:a,b`: any of them."""
     return f"in:{names}" if "," in names else names
 
 
 def amount_of(text: str) -> str:
-    """Return an amount as queries have it. What has another form ends the command."""
+    """Return `VCPU=2` as `VCPU:2`; end the command if the text has another form."""
     name, equals, amount = text.partition("=")
     if not equals:
         refuse(f"--resource {text}: an amount has the form <resource_class>=<value>.")

@@ -91,7 +91,7 @@ class ClaimAllocation(command.Lister):
         if parsed_args.formatter != "table" or parsed_args.columns:
             plain = [safe(row, parsed_args.formatter) for row in rows]
             return ("consumer", "resource provider", "resources", "groups"), plain
-        # 80 columns have no room for two uuids beside each other
+        # 80 columns of a terminal have no room for two uuids beside each other
         narrow = [(LinesColumn(row[0], [row[0], f"  {row[1]}"]), *row[2:]) for row in rows]
         return ("consumer and resource provider", "resources", "groups"), narrow
 

@@ -9,7 +9,7 @@ from placement.reports.lines import escaped, wrapped
 
 #: columns of a terminal that the text of a value may have
 _WIDTH = 58
-#: forms that print texts as they are
+#: output formats that print texts as they are
 _PLAIN = frozenset({"csv", "shell", "value"})
 
 
@@ -42,7 +42,7 @@ class LinesColumn(FormattableColumn):
 
 
 def safe(row: Sequence[Any], formatter: str) -> list[Any]:
-    """Return values whose control characters are escapes where the form has none of its own."""
+    """Return the values, with control characters escaped for formats that wouldn't escape them."""
     if formatter not in _PLAIN:
         return list(row)
     values = [one.value if isinstance(one, LinesColumn) else one for one in row]

@@ -11,15 +11,15 @@ from compute.osc.exit_codes import refuse
 from placement.reports.lines import escaped
 
 PREFIX = "/berth/v1"
-#: the commands' queries are those of this microversion, whatever OS_PLACEMENT_API_VERSION says
+#: placement reads queries as this microversion does; OS_PLACEMENT_API_VERSION has no effect
 _VERSION = "placement 1.39"
-#: what stands before the reason in every 400 and 409
+#: the end of the sentence that stands before the reason in every 400, and in every 409
 _OF_EVERY_ERROR = ("otherwise incorrect. ", "trying to complete your request. ")
 _NO_CANDIDATE = "berth.no_candidate"
 
 
 class NoCandidateFound(Exception):
-    """A claim finds nothing; the text is placement's explanation."""
+    """A claim finds no candidate; the text is placement's explanation."""
 
 
 class PlacementService:
@@ -36,7 +36,7 @@ class PlacementService:
             service_type="placement",
             interface=client_manager.interface,
             region_name=client_manager.region_name,
-            # as clouds.yaml may say
+            # an endpoint that clouds.yaml names
             endpoint_override=client_manager.sdk_connection.config.get_endpoint("placement"),
         )
 

@@ -1,4 +1,4 @@
-"""What `openstack` commands that show one answer have in common with each other."""
+"""What the `openstack` commands that show one answer share."""
 
 import argparse
 
@@ -17,7 +17,7 @@ class ShowOne(command.ShowOne):
 
     @property
     def formatter_namespace(self) -> str:
-        """Return the entry points of the forms: those of cliff, and CSV."""
+        """Return the entry point group of the output formats: cliff's, and CSV."""
         return "berth.openstack.show"
 
     def run(self, parsed_args: argparse.Namespace) -> int:

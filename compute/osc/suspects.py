@@ -10,7 +10,7 @@ from compute.osc.service import PlacementService
 from placement.extensions.suspects.rules import KINDS
 
 _TITLES = ("kind", "provider", "uuid", "consumer", "resource_class", "first_seen", "detail")
-#: what a table has room for; `-c` shows the others
+#: the columns that a table has room for; `-c` shows others
 _OF_TABLE = ("kind", "detail")
 
 

@@ -36,7 +36,7 @@ class ShowTree(command.Lister):
         ]
         titles = ["provider", "uuid", "resources"]
         if parsed_args.formatter == "table" and not parsed_args.columns:
-            # 80 columns have no room for two names of one thing
+            # 80 columns of a terminal have no room for uuid and name
             titles.remove("uuid")
             rows = [row.with_uuid() for row in rows]
         if parsed_args.long:
@@ -92,7 +92,7 @@ class _ProviderRow:
     """What is shown of a provider.
 
     :param before: what is drawn before its name
-    :param below: what is drawn before what is said below its name
+    :param below: what is drawn before the lines below its name
     """
 
     def __init__(self, provider: dict[str, Any], before: str, below: str) -> None:

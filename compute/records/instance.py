@@ -65,7 +65,7 @@ class MigrationContext:
 
 @dataclass
 class Instance:
-    """A guest. `id` is given by the store; nested records may be handed in as dicts.
+    """A guest. The store gives the `id`; nested records may be dicts when it is made.
 
     With `booted_from_volume` the root disk takes no disk space of the host. A `hidden` record is
     that of an instance which another cell shows.

@@ -59,7 +59,7 @@ class NodeIdentity:
     def read_or_create(self) -> str:
         """Return the uuid, writing a new one to the state path if there is no file.
 
-        Raises InvalidNodeConfiguration as `read` does, and if the file can't be written.
+        Raises InvalidNodeConfiguration if the file can't be written, and what `read` raises.
         """
         known = self.read()
         if known is None:

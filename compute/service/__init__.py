@@ -1,1 +1,6 @@
-"""The running compute service: its manager, its loop, and what its driver may call."""
+"""The running compute service.
+
+Read `manager` first: its start, its regular update, and which failure ends it. `runner` runs the
+manager until a signal comes (`signals`). `start_checks` refuses a host that isn't the host of its
+records. `drivers` finds the driver, which may call back through `virtapi`.
+"""

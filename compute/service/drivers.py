@@ -32,7 +32,7 @@ class DriverLoadError(Exception):
 def driver_class(name: str | None) -> type[ServiceDriver]:
     """Find the driver called `name`, as load_driver does, without making one.
 
-    Raises DriverLoadError.
+    Raises DriverLoadError if there is no such driver.
     """
     if not name:
         raise DriverLoadError(
@@ -54,7 +54,7 @@ def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> Ser
 
     `name` is an entry point of group `virt.drivers` (`host`), a class below the package `virt`
     (`fake.SmallFakeDriver`), or any importable class (`vendor.driver.TheirDriver`), tried in this
-    order. Raises DriverLoadError; compute.md §6.3.
+    order (compute.md §6.3). Raises DriverLoadError if there is none, or if it can't be made.
     """
     found = driver_class(name)
     try:

@@ -53,19 +53,19 @@ class UpdateOutcome:
 
 
 class Watcher(Protocol):
-    """Is told how updates end; several threads may call it."""
+    """Counts how updates end; several threads may call it."""
 
     def update_ended(self, seconds: float) -> None:
-        """Hear that an update of all nodes ended, well or not."""
+        """Hear that an update of all nodes ended, with or without failures."""
 
     def update_failed(self, failure: Exception) -> None:
-        """Hear that a node, or what comes before the nodes, failed."""
+        """Hear that the update of a node, or the listing of the nodes, failed."""
 
     def node_updated(self, nodename: str, reshaped: bool) -> None:
-        """Hear that placement has all of the node now."""
+        """Hear that the update of a node succeeded."""
 
     def nodes_listed(self, nodenames: Collection[str]) -> None:
-        """Hear which nodes the driver has."""
+        """Hear which nodes the driver lists."""
 
 
 class ComputeManager:
@@ -122,7 +122,7 @@ class ComputeManager:
     # While it runs
 
     def reset(self) -> None:
-        """Forget what placement was found to have. A reshape is still refused: this is no start."""
+        """Forget what was read from placement. The next update may not reshape: it is no start."""
         self.rt.reset()
 
     def set_host_enabled(self, enabled: bool) -> str:
@@ -142,8 +142,9 @@ class ComputeManager:
     ) -> UpdateOutcome:
         """Update every node of the driver, and drop the nodes that the driver has no longer.
 
-        Raises what `_update_available_resource_for_node` calls fatal; nodes after that one are not
-        looked at. If the driver was not ready at init_host, what that raises may come from here.
+        Raises what is fatal for one node (see `_update_available_resource_for_node`); the nodes
+        after it aren't updated. If the driver wasn't ready at `init_host`, the checks are made up
+        for here, so what `init_host` raises may be raised here.
         """
         begun = time.monotonic()
         try:
@@ -173,7 +174,7 @@ class ComputeManager:
         return outcome
 
     def _listed(self, context: RequestContext, startup: bool) -> set[str] | None:
-        """Return the driver's nodes, and clean the records of others; None: it isn't ready."""
+        """Return the driver's nodes, and drop other nodes; None if the driver isn't ready."""
         try:
             nodenames = set(self.driver.get_available_nodes())
         except exceptions.VirtDriverNotReady as error:
@@ -203,7 +204,7 @@ class ComputeManager:
 
         def update(nodename: str) -> Exception | None:
             # Updates begin in order, and their results are read in order. So the fatal failure is
-            # read before the result of an update that was left out.
+            # read before the result of any update that is left out here.
             if ended.is_set():
                 return None
             try:
@@ -223,7 +224,7 @@ class ComputeManager:
     def _clean_records(self, context: RequestContext, nodenames: set[str], startup: bool) -> None:
         nodes = self.cell.compute_nodes.by_host(self.host)
         if nodenames and not nodes:
-            # That is normal at the very first start.
+            # It is normal at the very first start of a host.
             level = logging.WARNING if startup else logging.ERROR
             told = " This is normal at the first start of a host." if startup else ""
             LOG.log(level, "No compute node record for host %s.%s", self.host, told)
@@ -298,8 +299,9 @@ class ComputeManager:
     ) -> Exception | None:
         """Update one node. Return the failure that was logged, or None.
 
-        Raises what is fatal (compute.md §5.2): ReshapeFailed and ReshapeNeeded always, which were
-        logged; PlacementPciException and InvalidConfiguration at start-up, which were not.
+        Raises what is fatal (compute.md §5.2): ReshapeFailed and ReshapeNeeded always, after
+        logging them; PlacementPciException and InvalidConfiguration at start-up, without logging
+        them.
         """
         try:
             _refuse_long_name(nodename)
@@ -316,7 +318,8 @@ class ComputeManager:
             failure = error
         else:
             return None
-        # Not in the handler: there, oslo.log would add the exception to the message once more.
+        # Outside of the handlers above: within one, oslo.log adds the exception to the message
+        # again.
         self._log_failure(nodename, failure, startup)
         if isinstance(failure, (exceptions.ReshapeFailed, exceptions.ReshapeNeeded)):
             raise failure

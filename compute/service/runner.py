@@ -35,7 +35,7 @@ class Waiting(Protocol):
         """Say whether a reset was requested since the last call."""
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait, with None for ever; return False if a request came before the time was up."""
+        """Wait so long, or for ever (None); return False if a request came before the end."""
 
 
 class ServiceRunner:
@@ -49,7 +49,8 @@ class ServiceRunner:
     def start(self) -> UpdateOutcome:
         """Record the service and run the first update, the only one that may reshape.
 
-        Raises what `ComputeManager.init_host` and `pre_start_hook` raise: then it must not run.
+        Raises what `ComputeManager.init_host` and `pre_start_hook` raise; the service must not run
+        then.
         """
         LOG.info("Starting the compute service of host %s", self.manager.host)
         service = self.cell.services.by_host(self.manager.host)
@@ -70,9 +71,9 @@ class ServiceRunner:
     def run(self, waiting: Waiting) -> None:
         """Update every `update_resources_interval` seconds until told to stop.
 
-        Raises ReshapeFailed and ReshapeNeeded, which end the service unless
-        `[workarounds]reshape_periodic_nonfatal`. Any other failure is logged and the next update
-        tries again.
+        Raises ReshapeFailed and ReshapeNeeded, which end the service, unless
+        `[workarounds]reshape_periodic_nonfatal` is set. Any other failure is logged, and the next
+        update tries again.
         """
         due = self._next_update()
         if due is None:

@@ -17,14 +17,15 @@ class StartChecks:
         self._driver = driver
         self._cell = cell
         self._identity = identity
-        # True for a host without a record of this service, until it is known to have no instances.
+        # true for a host without a record of this service, until its driver has listed no instances
         self._is_new = False
 
     def run(self, service_ref: Service | None) -> None:
         """Check the host once its driver is started; the first start makes the node identity.
 
         :param service_ref: the service's record; None at the very first start of this host
-        :raises InvalidConfiguration: identity and records contradict each other
+
+        Raises InvalidConfiguration if identity and records contradict each other.
         """
         self._is_new = service_ref is None
         self.refuse_running_instances()
@@ -40,7 +41,7 @@ class StartChecks:
         self._refuse_renamed_host()
 
     def refuse_running_instances(self) -> None:
-        """Refuse a new host that has instances; ask a driver that isn't ready again later."""
+        """Refuse a new host that has instances; if the driver isn't ready, check again later."""
         if not self._is_new:
             return
         try:

@@ -1,4 +1,8 @@
-"""Drivers without a hypervisor, for tests and rehearsals (compute.md §6.4)."""
+"""Drivers without a hypervisor, for tests and rehearsals (compute.md §6.4).
+
+`driver` has the usual ones, `reshaping` those that need a reshape, `failing` those that fail,
+`legacy` those from before update_provider_tree, and `large_scale` a whole cloud.
+"""
 
 from virt.fake.driver import (
     EphEncryptionDriver,

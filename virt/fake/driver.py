@@ -65,7 +65,7 @@ class FakeDriver(ComputeDriver):
         return list(self._nodes)
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
-        """Return the totals, all of it unused. Raises ComputeHostNotFound for another's node."""
+        """Return the totals, all unused. Raises ComputeHostNotFound if the node isn't ours."""
         if nodename not in self._nodes:
             raise exceptions.ComputeHostNotFound(host=nodename)
         totals = self._totals(nodename)
@@ -133,7 +133,7 @@ class FakeDriver(ComputeDriver):
         self._instances.pop(instance.uuid, None)
 
     def get_info(self, instance: Any, use_cache: bool = True) -> dict[str, str]:
-        """Return {"state": "running"}. Raises KeyError for a guest that was never spawned."""
+        """Return {"state": "running"}. Raises KeyError if the guest was never spawned."""
         found = self._instances[instance.uuid]
         return {"uuid": found.uuid, "state": "running"}
 

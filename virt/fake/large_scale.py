@@ -102,7 +102,7 @@ class FakeLargeScaleDriver(NodesNamedByUUID, FakeDriver):
         return nodename in self._number
 
     def shape(self, nodename: str) -> NodeShape:
-        """Return what a node is like. Raises ComputeHostNotFound for another's node."""
+        """Return what a node is like. Raises ComputeHostNotFound if it isn't ours."""
         if nodename not in self._number:
             raise exceptions.ComputeHostNotFound(host=nodename)
         return self._shape(self._number[nodename])

@@ -16,7 +16,7 @@ from virt.node.host_files import entries, parsed, parsed_if_there, whole_number
 
 _NODE_DIRECTORY = re.compile(r"node(\d+)")
 _HUGEPAGES = re.compile(r"hugepages-(\d+)kB")
-# How a line of /proc/cpuinfo begins that tells of processors, on any architecture.
+# The beginning of a line of /proc/cpuinfo that is about a processor, on any architecture.
 _PROCESSOR = re.compile(r"(# processors|processor( \d+)?|cpu|cpus detected|cpu number)\s*:", re.I)
 _RANGE = re.compile(r"\d+(-\d+)?")
 _KIB_IN_MIB = 1024
@@ -33,7 +33,7 @@ class Memory:
 class KernelFacts:
     """Reads one machine below `sysfs_root` and `procfs_root`.
 
-    Every method raises HostFactsError naming the file, should one be unreadable or malformed.
+    Every method raises HostFactsError, naming the file, if a file is unreadable or malformed.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class KernelFacts:
 
         Numbers may have gaps, and nodes may lack processors, memory or both. A machine without
         node directories (many containers and guests) counts as one node that holds everything.
-        What belongs to no node is counted with the first one, so that the nodes never hold less
-        than the machine: processors that are online, and memory (plugged in while the machine runs,
-        it may be missing from its node's MemTotal). Where something limits /proc/meminfo, the nodes
-        may hold more than memory() says.
+        Processors and memory that belong to no node are counted with the first one, so that the
+        nodes never hold less than the machine. For example, memory that was plugged in while the
+        machine runs may be missing from its node's MemTotal. In a container that limits
+        /proc/meminfo, the nodes may hold more than memory() says.
         """
         online = self.online_cpus()
         directories = self._node_directories()
@@ -110,7 +110,7 @@ def _hugepages(directory: Path) -> dict[int, int]:
 def parse_cpu_list(text: str) -> frozenset[int]:
     """Read the kernel's list format, `0-3,8,10-11`; nothing at all is the empty set.
 
-    Raises ValueError.
+    Raises ValueError if the text is anything else.
     """
     cpus: set[int] = set()
     for part in text.strip().split(",") if text.strip() else ():
@@ -123,10 +123,10 @@ def parse_cpu_list(text: str) -> frozenset[int]:
 def parse_cpuinfo(text: str) -> Processor:
     """Read /proc/cpuinfo as x86 (`flags`) and ARM (`Features`) kernels write it.
 
-    Other architectures' files give a Processor without features: the words would mean something
-    else. They need not have a block for each processor, nor call it `processor` (s390x says
-    `# processors` first, then `processor 0`, then has blocks with a `cpu number`). Raises
-    ValueError for a file that names none at all, and for numbers that aren't.
+    The files of other architectures give a Processor without features, because their words mean
+    something else. They may lack a block for each processor, or call it otherwise: s390x has a line
+    `# processors`, then `processor 0`, then blocks with a `cpu number`. Raises ValueError if the
+    file names no processor, or has something else where a number belongs.
     """
     blocks = [block for block in map(_cpuinfo_block, text.split("\n\n")) if block]
     named = [block for block in blocks if "processor" in block]

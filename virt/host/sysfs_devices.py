@@ -1,4 +1,4 @@
-"""What sysfs says of this machine's devices: PCI devices, virtual functions, mediated devices."""
+"""The devices of this machine, as sysfs has them: PCI, virtual functions, mediated devices."""
 
 import os
 import re

@@ -48,7 +48,7 @@ class IronicDriver(ComputeDriver):
         self._reported = ReportedTraits(Path(self.conf.state_path) / _TRAITS)
 
     def init_host(self, host: str) -> None:
-        """Look at the machines. A source that can't be asked yet is waited for later.
+        """Look at the machines. If the source can't be asked yet, it is asked again later.
 
         Raises InvalidConfiguration if the source is wrong.
         """
@@ -63,8 +63,9 @@ class IronicDriver(ComputeDriver):
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
         """Return the uuids of this host's machines, asking the source anew.
 
-        These are the machines whose instance lives on this host, and of the free ones those that
-        fall to it among the hosts of `[ironic]peer_list`. A host without peers has all.
+        These are the machines whose instance is this host's, and this host's part of the free ones,
+        which the hosts of `[ironic]peer_list` divide among themselves. A host without peers has
+        all.
 
         Raises VirtDriverNotReady while the source can't be asked.
         """
@@ -139,8 +140,8 @@ class IronicDriver(ComputeDriver):
         A machine that is unavailable is reserved. A machine in use that was reported as processors,
         memory and disk needs a reshape.
 
-        Raises NoResourceClass if the machine has no class, and ComputeHostNotFound if there is no
-        such machine; ReshapeNeeded and ReshapeFailed by the contract.
+        Raises NoResourceClass if the machine has no class, ComputeHostNotFound if there is no such
+        machine, and by the contract ReshapeNeeded and ReshapeFailed.
         """
         node = self._node(nodename)
         if node.resource_class is None:
@@ -150,13 +151,13 @@ class IronicDriver(ComputeDriver):
             if allocations is None:
                 raise exceptions.ReshapeNeeded()
             name = custom_class(node.resource_class)
-            # A reserved machine takes no new allocation, so it is reserved with the next update.
+            # Placement refuses new allocations of a reserved machine: the next update reserves it.
             reserved &= not give_whole_machine(provider_tree, nodename, name, allocations)
         provider_tree.update_inventory(nodename, inventory(node.resource_class, reserved))
         self._update_traits(provider_tree, node)
 
     def list_instances(self) -> list[str]:
-        """Return the uuids of the instances of this host that have a machine; they are nameless."""
+        """Return the uuids of this host's instances that have a machine; names aren't known."""
         return self.list_instance_uuids()
 
     def list_instance_uuids(self) -> list[str]:
@@ -190,7 +191,7 @@ class IronicDriver(ComputeDriver):
     def _update_traits(self, tree: "ProviderTree", node: IronicNode) -> None:
         """Add the machine's traits, and remove those it had before.
 
-        The latter are remembered until the tree no longer has them: an update may fail.
+        The traits to remove are remembered until the tree lacks them, because an update may fail.
         """
         gone = self._reported.of(node.uuid) - set(node.traits)
         left = gone & tree.data(node.uuid).traits

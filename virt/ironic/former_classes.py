@@ -42,7 +42,8 @@ def give_whole_machine(
             f"{', '.join(sorted(owners | former.keys()))}"
         )
     for consumer, body in former.items():
-        # First give, then take: an empty record is removed, and would come back as the last.
+        # Give first: a record that is empty for a moment is removed, and then comes back as the
+        # last.
         if consumer not in owners:
             give(body, root, resource_class, 1)
         for name in FORMER:

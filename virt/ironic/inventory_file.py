@@ -39,8 +39,8 @@ END = "..."
 class InventoryFile:
     """Reads the file anew whenever it is asked; parses it only if it changed.
 
-    After the first good list, a missing or wrong file is only logged, and the last good list stays
-    in use: the machines still exist.
+    After the first valid list, a missing or wrong file is only logged, and the last valid list
+    stays in use: the machines still exist.
     """
 
     def __init__(self, path: str) -> None:
@@ -51,7 +51,7 @@ class InventoryFile:
         self._complaint: str | None = None
 
     def nodes(self) -> list[IronicNode]:
-        """Return the machines. Raises InvalidConfiguration if there never was a good list."""
+        """Return the machines. Raises InvalidConfiguration if there never was a valid list."""
         with self._lock:
             try:
                 self._read()
@@ -65,7 +65,7 @@ class InventoryFile:
             return list(self._nodes or ())
 
     def _read(self) -> None:
-        """Take over what the file says, if it makes sense. Raises ValueError."""
+        """Take over the list, if the file changed. Raises ValueError if the file is wrong."""
         try:
             text = read_text(Path(self._path))
         except OSError as error:
@@ -81,7 +81,7 @@ class InventoryFile:
 def parse_nodes(text: str) -> list[IronicNode]:
     """Return the machines a file lists, down to the line `...`.
 
-    Raises ValueError naming the place: line and column, or the entry by number and uuid.
+    Raises ValueError, naming line and column, or number and uuid of the entry, if it is wrong.
     """
     document = parse_yaml(text)
     entries = document.get("nodes") if isinstance(document, Mapping) else None

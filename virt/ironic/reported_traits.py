@@ -12,8 +12,8 @@ LOG = logging.getLogger(__name__)
 class ReportedTraits:
     """Remembers traits by machine, across restarts: a small file for each below `directory`.
 
-    What can't be read or written is logged, and forgotten at the next start: a trait may then stay
-    that its machine no longer has.
+    If a file can't be read or written, that is logged, and its traits are forgotten at the next
+    start. The provider may then keep a trait that its machine no longer has.
     """
 
     def __init__(self, directory: Path) -> None:

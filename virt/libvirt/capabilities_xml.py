@@ -14,7 +14,7 @@ DOMAIN_CAPABILITIES = "domain capabilities"
 
 _VENDORS = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD"}
 
-# Where libvirt's name of a feature isn't the kernel's with other punctuation.
+# libvirt's name of a feature → the kernel's, where they differ by more than punctuation.
 _KERNEL_NAMES = {
     "pclmuldq": ("pclmulqdq",),
     "avx512vbmi2": ("avx512_vbmi2",),
@@ -49,7 +49,7 @@ class Capabilities:
 
 
 def parse_capabilities(text: str) -> Capabilities:
-    """Read the XML of virConnectGetCapabilities. Raises MalformedXML."""
+    """Read the XML of virConnectGetCapabilities. Raises MalformedXML if it makes no sense."""
     found = parse(text, CAPABILITIES)
     cpu = found.find("./host/cpu")
     if cpu is None or not cpu.findtext("arch"):
@@ -81,7 +81,7 @@ def parse_cpu_features(text: str) -> frozenset[str]:
 
 
 def processor(capabilities: Capabilities, features: Iterable[str]) -> Processor:
-    """Describe the processor in the kernel's words, which the traits are decided by."""
+    """Describe the processor in the kernel's words, from which its traits follow."""
     translated: set[str] = set()
     for name in features:
         translated.update(_KERNEL_NAMES.get(name, (re.sub(r"[-.]", "_", name),)))
@@ -94,10 +94,10 @@ def processor(capabilities: Capabilities, features: Iterable[str]) -> Processor:
 
 
 def parse_encryption(text: str) -> dict[str, int | None]:
-    """Read from the domain capabilities by what technologies guests' memory can be encrypted.
+    """Read from the domain capabilities which technologies can encrypt guests' memory.
 
     Returns technology → for how many guests at once; None where libvirt doesn't say. Raises
-    MalformedXML.
+    MalformedXML if the XML makes no sense.
     """
     features = parse(text, DOMAIN_CAPABILITIES).find("features")
     slots = {}
@@ -119,7 +119,7 @@ def _guests(technology: ElementTree.Element, count: str | None) -> int | None:
 
 def _cells(capabilities: ElementTree.Element) -> tuple[NumaNode, ...]:
     cells = capabilities.findall("./host/topology/cells/cell")
-    # Of a processor that is offline libvirt tells the number and nothing else.
+    # libvirt describes a processor that is offline by its number alone.
     tell_more = any(cpu.get("siblings") for cell in cells for cpu in cell.findall("./cpus/cpu"))
     found = (_cell(cell, online_only=tell_more) for cell in cells)
     return tuple(sorted(found, key=lambda cell: cell.id))

@@ -25,7 +25,7 @@ class LibvirtDevices:
 def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> LibvirtDevices:
     """Read name → XML of node devices, of which those in `defined` aren't active.
 
-    Raises MalformedXML naming the device.
+    Raises MalformedXML, naming the device, if a description makes no sense.
     """
     devices = LibvirtDevices()
     interfaces: dict[str, str] = {}
@@ -56,7 +56,7 @@ def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> Li
 
 
 def address_of(element: ElementTree.Element, what: str) -> str:
-    """Read an <address> with its parts as attributes, hexadecimal. Raises MalformedXML."""
+    """Read an <address> with hexadecimal attributes. Raises MalformedXML if it makes no sense."""
     try:
         numbers = [int(element.get(part) or "0", 16) for part in _ADDRESS_PARTS]
     except ValueError as error:
@@ -100,7 +100,7 @@ def _mediated(
     parent = device.findtext("parent")
     if kind is None or not kind.get("id") or not parent:
         raise MalformedXML(f"device {name}", "a mediated device without type or parent")
-    # libvirt before 7.3 says the uuid in the name only.
+    # Before libvirt 7.3, only the name has the uuid.
     in_name = name.removeprefix(_MDEV_PREFIX)[:_UUID_LENGTH].replace("_", "-")
     return MediatedDevice(capability.findtext("uuid", in_name), parent, kind.get("id", ""))
 

@@ -12,8 +12,8 @@ from virt.virtapi import VirtAPI
 class LibvirtDriver(NodeDriver):
     """One node, named as the hypervisor calls its host; compute.md §6.5.
 
-    While libvirt can't be asked, there is a VirtDriverNotReady: the hypervisor need not be there
-    when the service starts.
+    While libvirt can't be asked, methods raise VirtDriverNotReady, so the service may start before
+    the hypervisor.
     """
 
     capabilities = {
@@ -58,9 +58,9 @@ class LibvirtDriver(NodeDriver):
         return LibvirtHostInfo(hypervisor, self.conf.instances_path, self.conf.berth.sysfs_root)
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
-        """Return the one node, whose name stays what it was at the first time.
+        """Return the one node; its name stays as libvirt first told it.
 
-        Raises VirtDriverNotReady while the hypervisor hasn't told it yet.
+        Raises VirtDriverNotReady if libvirt hasn't told it yet.
         """
         if self._node is None:
             self._node = self._facts().hostname

@@ -11,7 +11,7 @@ _MOST_VCPUS = 2**16  # far above what any hypervisor lets a guest have
 
 
 def parse_guest(text: str, name: str) -> Guest:
-    """Read one guest. Raises MalformedXML naming it."""
+    """Read one guest. Raises MalformedXML, naming it, if its description makes no sense."""
     what = f"guest {name}"
     domain = parse(text, what)
     uuid = domain.findtext("uuid", "").strip().lower()
@@ -54,7 +54,7 @@ def _vcpu_cpus(domain: ElementTree.Element, what: str) -> tuple[list[frozenset[i
 
 
 def _memory_cells(domain: ElementTree.Element, memory_mb: int, what: str) -> dict[int, int] | None:
-    """Return where the guest's memory is, if each part of it must be on one cell."""
+    """Return host cell → MiB of the guest's memory; None if some isn't bound to one cell."""
     sizes = {
         cell.get("id", ""): _guest_cell_mb(cell, what) for cell in domain.findall("./cpu/numa/cell")
     }
@@ -94,7 +94,7 @@ def _pci_addresses(domain: ElementTree.Element, what: str) -> list[str]:
 
 
 def _cpus(text: str | None, what: str) -> frozenset[int]:
-    """Read a set of numbers; none given is "any"."""
+    """Read a set of processors; no text is the empty set, which means any processor."""
     if not text:
         return frozenset()
     try:

@@ -14,8 +14,8 @@ OpenConnection = Callable[[str], Any]
 class Hypervisor:
     """Asks one libvirt for descriptions, opening the connection when one is needed.
 
-    Every method raises VirtDriverNotReady naming the URI if libvirt can't be asked. The connection
-    is then given up, and the next call opens another one.
+    Every method raises VirtDriverNotReady, naming the URI, if libvirt can't be asked. Then the
+    connection is closed, and the next call opens another one.
     """
 
     def __init__(self, uri: str, open_connection: OpenConnection | None = None) -> None:
@@ -56,7 +56,7 @@ class Hypervisor:
         return self._ask(lambda connection: connection.getCapabilities())
 
     def domain_capabilities(self) -> str | None:
-        """Return the XML that describes what guests can have; None if nobody can say."""
+        """Return the XML that describes what guests can have; None if this libvirt has none."""
         return self._ask(
             lambda connection: self._unless_unsupported(connection.getDomainCapabilities)
         )
@@ -78,7 +78,7 @@ class Hypervisor:
         )
 
     def defined_devices(self) -> set[str]:
-        """Return the names of devices that are only defined, and not there before they start."""
+        """Return the names of devices that are defined, but don't exist before they are started."""
         flag = self._libvirt.VIR_CONNECT_LIST_NODE_DEVICES_INACTIVE
         defined = self._ask(
             lambda connection: self._unless_unsupported(connection.listAllDevices, flag)
@@ -98,7 +98,7 @@ class Hypervisor:
                 try:
                     texts[one.name()] = one.XMLDesc(0)
                 except self._libvirt.libvirtError as error:
-                    # It went away between the list and the question.
+                    # It went away after it was listed.
                     if error.get_error_code() != gone:
                         raise
             return texts
@@ -110,7 +110,7 @@ class Hypervisor:
         try:
             return call(*arguments)
         except library.libvirtError as error:
-            # A model libvirt's list doesn't have is an internal error of its processor code.
+            # For a model that it doesn't know, libvirt raises an internal error of its CPU code.
             unknown_model = error.get_error_domain() == library.VIR_FROM_CPU
             if unknown_model or error.get_error_code() in (
                 library.VIR_ERR_NO_SUPPORT,

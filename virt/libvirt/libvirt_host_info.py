@@ -31,7 +31,7 @@ class LibvirtHostInfo:
         self._sysfs_root = sysfs_root
 
     def facts(self) -> HostFacts:
-        """Return what the host is and has; errors as HostInfo says."""
+        """Return what the host is and has, now; raises as HostInfo says."""
         hypervisor = self._hypervisor
         host = capabilities.parse_capabilities(hypervisor.capabilities())
         devices = parse_devices(hypervisor.devices(), hypervisor.defined_devices())
@@ -56,11 +56,11 @@ class LibvirtHostInfo:
         )
 
     def guests(self) -> list[Guest]:
-        """Return the guests; errors as HostInfo says."""
+        """Return the guests; raises as HostInfo says."""
         return [parse_guest(text, name) for name, text in self._hypervisor.guests().items()]
 
     def _encryption_slots(self) -> dict[str, int]:
-        """Return what libvirt tells; where it tells no number, the kernel's count."""
+        """Return technology → how many guests, as libvirt says, or else the kernel."""
         told = self._hypervisor.domain_capabilities()
         slots = {} if told is None else capabilities.parse_encryption(told)
         counted = read_encryption_slots(self._sysfs_root) if None in slots.values() else {}
@@ -70,7 +70,7 @@ class LibvirtHostInfo:
         }
 
     def _features(self, host: capabilities.Capabilities) -> frozenset[str]:
-        """Return those the host has by itself, and those its processor's model implies."""
+        """Return the features that libvirt lists, and those that the processor's model implies."""
         expanded = self._hypervisor.all_features(host.cpu) if host.model else None
         if expanded is None:
             return host.features

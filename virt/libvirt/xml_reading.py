@@ -1,4 +1,4 @@
-"""What all readers of libvirt's descriptions have in common."""
+"""What all readers of libvirt's descriptions share."""
 
 import re
 from xml.etree import ElementTree
@@ -15,9 +15,9 @@ class MalformedXML(HostFactsError):
 
 
 def parse(text: str, what: str) -> ElementTree.Element:
-    """Return the root element. Raises MalformedXML naming `what`."""
+    """Return the root element. Raises MalformedXML, naming `what`, if the text is no XML."""
     try:
-        # libvirt wrote it, from its own structures: no entities, nothing nested without end.
+        # Safe to parse: libvirt generates it, without entities and without endless nesting.
         return ElementTree.fromstring(text)  # noqa: S314
     except ElementTree.ParseError as error:
         raise MalformedXML(what, str(error)) from error
@@ -29,7 +29,7 @@ def is_whole_number(text: str) -> bool:
 
 
 def memory_kib(element: ElementTree.Element, what: str) -> int:
-    """Read an amount of memory with its unit. Raises MalformedXML naming `what`."""
+    """Read an amount of memory with its unit. Raises MalformedXML, naming `what`, otherwise."""
     unit = element.get("unit", "KiB")
     text = (element.text or "").strip()
     if unit in ("b", "bytes", "B") and is_whole_number(text):

@@ -13,7 +13,7 @@ SHARED = "[compute]cpu_shared_set"
 DEDICATED = "[compute]cpu_dedicated_set"
 
 _RANGE = re.compile(r"(\d+)\s*(?:-\s*(\d+))?")
-_HIGHEST_CPU = 2**16  # far above CONFIG_NR_CPUS; keeps garbage from becoming a huge set
+_HIGHEST_CPU = 2**16  # far above any CONFIG_NR_CPUS; so `0-9999999999` makes no huge set
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def parse_cpu_spec(text: str) -> frozenset[int]:
 
 
 def cpu_range(text: str) -> range:
-    """Read one number, or a range like `4-12`. Raises ValueError."""
+    """Read one number, or a range like `4-12`. Raises ValueError for any other text."""
     match = _RANGE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a processor number or range")
@@ -68,8 +68,8 @@ def cpu_range(text: str) -> range:
 def configured_cpus(conf: cfg.ConfigOpts) -> ConfiguredCpus:
     """Read the options.
 
-    Raises InvalidConfiguration if one can't be read, if both sets have a processor, or if
-    `reserved_host_cpus` reserves some although the sets already leave out what the host keeps.
+    Raises InvalidConfiguration if an option can't be read, if a processor is in both sets, or if
+    `reserved_host_cpus` is set although the sets already leave out what the host keeps.
     """
     pinned = _read(PINNED, conf.vcpu_pin_set)
     shared = _read(SHARED, conf.compute.cpu_shared_set)
@@ -94,8 +94,8 @@ def configured_cpus(conf: cfg.ConfigOpts) -> ConfiguredCpus:
 def cpu_sets(configured: ConfiguredCpus, online: Collection[int]) -> CpuSets:
     """Return the sets on a host with these processors online.
 
-    Without any option all are shared; with a dedicated set alone none is. Raises
-    InvalidConfiguration if a processor in an option isn't online.
+    Without any option all are shared; with a dedicated set alone, none. Raises InvalidConfiguration
+    if an option has a processor that isn't online.
     """
     for option, cpus in (
         (configured.shared_option, configured.shared),

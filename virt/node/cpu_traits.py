@@ -65,8 +65,8 @@ _X86_FLAGS = {
     "xop": "XOP",
 }
 
-# Traits that take more than one flag. The AVX512 forms of the last three came first; newer
-# processors have the instructions without AVX512, and the trait promises the AVX512 ones.
+# Traits that need more than one flag. The last three are instructions that began as a part of
+# AVX512. Newer processors have them without AVX512, but the trait promises the AVX512 form.
 _X86_FLAG_SETS = {
     "AVX512GFNI": {"gfni", "avx512f"},
     "AVX512VAES": {"vaes", "avx512f"},
@@ -115,14 +115,14 @@ _AARCH64_FEATURES = (
 
 _ARCHITECTURE = "HW_ARCH_"
 
-# Where the hypervisor's name isn't the trait's in small letters.
+# The hypervisor's name → the trait's, where they differ by more than capitals.
 _ARCHITECTURES = {"armv6l": "armv6", "armv7l": "armv7"}
 
 
 def cpu_traits(
     processor: Processor, hyperthreading: bool, architecture: str = ""
 ) -> dict[str, bool]:
-    """Return trait → "this machine has it" for all traits this architecture decides on.
+    """Return trait → whether this machine has it, for all traits that the driver decides.
 
     The driver owns these names: it adds the true ones and removes the false ones, whoever set them
     (compute.md §6.5, §8). Names the installed os-traits doesn't know are left out. On other

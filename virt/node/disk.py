@@ -13,7 +13,7 @@ def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
     """Return the size of the file system that holds `path`, rounded down.
 
     A path that doesn't exist yet counts as its nearest ancestor that does: it will be made there.
-    Raises HostFactsError.
+    Raises HostFactsError if the file system can't be read.
     """
     try:
         found = os.statvfs(_nearest_existing(Path(path)))
@@ -26,7 +26,7 @@ def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
 
 
 def image_cache_gb(instances_path: str | os.PathLike[str]) -> int:
-    """Return how much the image cache holds, rounded up. Raises HostFactsError."""
+    """Return the size of the image cache, rounded up. Raises HostFactsError if it is unreadable."""
     directory = Path(instances_path) / _IMAGE_CACHE
     size = 0
     try:

@@ -1,4 +1,4 @@
-"""A driver of one node, told by facts about the machine."""
+"""A driver of one node, which reports what facts say of the machine."""
 
 import contextlib
 import copy
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class NodeDriver(ComputeDriver):
     """Reports a machine as its facts are; subclasses say what the node is called.
 
-    Options that contradict each other, or the machine, are an InvalidConfiguration; so are facts
-    that make no sense. In a reshape all of these are a ReshapeFailed, and so is a
+    Methods raise InvalidConfiguration if options contradict each other or the machine, or if facts
+    make no sense. In a reshape they raise ReshapeFailed for all of that, and in the place of
     VirtDriverNotReady.
     """
 
@@ -71,7 +71,7 @@ class NodeDriver(ComputeDriver):
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         """Return the machine's totals, and what is used of them.
 
-        Raises ComputeHostNotFound for another node than ours.
+        Raises ComputeHostNotFound if the node isn't ours.
         """
         if nodename not in self.get_available_nodes():
             raise exceptions.ComputeHostNotFound(host=nodename)
@@ -109,7 +109,7 @@ class NodeDriver(ComputeDriver):
         with understood(reshaping=allocations is not None):
             facts = self._host_info.facts()
             cpus = self._cpus(facts)
-            # Several things may move, and the last may fail: then nothing has moved.
+            # Several kinds of inventory may move. If one of them fails, nothing may have moved.
             edited = copy.deepcopy(allocations)
             NodeUpdate(
                 tree=provider_tree,
@@ -189,7 +189,7 @@ def check_options(conf: cfg.ConfigOpts) -> None:
 
 @contextlib.contextmanager
 def understood(reshaping: bool = False) -> Iterator[None]:
-    """Turn what went wrong with the facts into what the compute service understands."""
+    """Convert exceptions about facts into those that the compute service knows."""
     try:
         yield
     except HostFactsError as error:

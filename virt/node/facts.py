@@ -1,4 +1,4 @@
-"""What drivers need to know of a machine, as plain values, and their source: a `HostInfo`."""
+"""What drivers need to know of a machine, as plain values; a `HostInfo` finds it out."""
 
 import os
 from collections import Counter
@@ -68,7 +68,7 @@ class HostFacts:
     """One host. Memory is in MiB, disk in GiB.
 
     `guest_kinds` are (architecture, hypervisor, mode), like ("x86_64", "kvm", "hvm").
-    `memory_used_mb` is None where it is what guests are entitled to that counts as used.
+    `memory_used_mb` is None where the memory that guests are entitled to counts as used.
     `creatable` is device → type → how many more mediated devices of it can be made, as long as no
     other type is used. `encryption_slots` is the name of a technology (`amd_sev`) → how many guests
     can use it at once. `pmem_namespaces` is the name of a namespace of persistent memory → its size
@@ -103,10 +103,10 @@ class HostFacts:
 class Guest:
     """One guest, running or not.
 
-    `vcpu_cpus` says for each virtual processor which of the host's it may run on; an empty set is
-    "any". `pinned_vcpus` are the numbers of those that were pinned one by one, while the others
-    only share what all may run on; None is "all that may run on one processor". `memory_cells` is
-    host NUMA cell → MiB, or None if that isn't fixed.
+    `vcpu_cpus` has for each virtual processor the host's processors that it may run on; an empty
+    set means any. `pinned_vcpus` are the numbers of the virtual processors that were pinned one by
+    one, while the others share what all may run on; None means all those that may run on a single
+    processor. `memory_cells` is host NUMA cell → MiB, or None if that isn't fixed.
     `mediated_devices` are uuids, `pci_addresses` those of devices it was given whole.
     """
 
@@ -122,8 +122,8 @@ class Guest:
     def own_cpus(self, dedicated: Collection[int]) -> dict[int, int]:
         """Return virtual processor → the host's that it has to itself, one of `dedicated`.
 
-        The processors on which a guest may run aren't its own only for that: other guests share
-        those that aren't dedicated, however few they are.
+        A guest may be bound to a single processor that isn't `dedicated`: it isn't the guest's own,
+        because other guests may share it.
         """
         found = {
             number: next(iter(cpus))
@@ -144,7 +144,7 @@ class HostInfo(Protocol):
     """Tells about one host.
 
     Both methods raise VirtDriverNotReady while the host can't be asked, and HostFactsError if its
-    answer can't be understood.
+    answer makes no sense.
     """
 
     def facts(self) -> HostFacts:

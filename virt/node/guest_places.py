@@ -14,8 +14,8 @@ def cell_places(
 ) -> dict[int, dict[str, int]]:
     """Return what the guest has on which cell, for the classes of which that is certain.
 
-    :param amounts: what is asked for: class → how much the guest's consumer holds. Virtual
-        processors that have one of the host's to themselves are PCPU if it holds both kinds
+    :param amounts: class → how much the guest's consumer holds. If it holds VCPU and PCPU, virtual
+        processors that have one of the host's to themselves are PCPU
     :param dedicated: processors of the host that a guest can have to itself
     """
     places: dict[int, dict[str, int]] = {}
@@ -49,7 +49,7 @@ def device_counts(guest: Guest, devices: Sequence[MediatedDevice]) -> dict[str, 
 def _processors_by_class(
     guest: Guest, amounts: Mapping[str, int], dedicated: Collection[int]
 ) -> dict[str, list[frozenset[int]]]:
-    """Divide the virtual processors, each told by where it may run, among VCPU and PCPU."""
+    """Return VCPU or PCPU → for each virtual processor of the class, where it may run."""
     cpus = list(guest.vcpu_cpus)
     if not amounts.get("PCPU"):
         return {"VCPU": cpus}

@@ -9,14 +9,14 @@ from virt.node.facts import HostFactsError
 
 _T = TypeVar("_T")
 
-# What the kernel says of files of a device that was taken away.
+# The errors of reading a file of a device that was taken away.
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 
 
 def parsed(path: Path, parse: Callable[[str], _T]) -> _T:
-    """Read `path` and make sense of it: `parse` raises ValueError if it makes none.
+    """Read `path` and return what `parse` makes of its text.
 
-    Raises HostFactsError naming the file.
+    Raises HostFactsError, naming the file, if it is unreadable or `parse` raises ValueError.
     """
     try:
         return parse(path.read_text(encoding="utf-8"))
@@ -27,7 +27,7 @@ def parsed(path: Path, parse: Callable[[str], _T]) -> _T:
 
 
 def parsed_if_there(path: Path, parse: Callable[[str], _T]) -> _T | None:
-    """As parsed; None if there is no such file, or what it describes is gone."""
+    """Return as `parsed`; None if there is no such file, or what it describes is gone."""
     try:
         return parsed(path, parse)
     except HostFactsError as error:
@@ -39,7 +39,7 @@ def parsed_if_there(path: Path, parse: Callable[[str], _T]) -> _T | None:
 def entries(directory: Path) -> list[Path]:
     """Return what is in a directory, sorted by name; nothing if there is no such directory.
 
-    Raises HostFactsError.
+    Raises HostFactsError if it is unreadable.
     """
     try:
         return sorted(directory.iterdir())
@@ -60,7 +60,7 @@ def unreadable(path: Path, error: OSError) -> HostFactsError:
 
 
 def whole_number(text: str, lowest: int = 0) -> int:
-    """Read a number of `lowest` or more. Raises ValueError."""
+    """Read a number of `lowest` or more. Raises ValueError for any other text."""
     number = int(text)
     if number < lowest:
         raise ValueError(f"{number} is less than {lowest}")

@@ -11,7 +11,7 @@ _KINDS = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": "intel_tdx"}
 def read_encryption_slots(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
     """Return technology (`amd_sev`) → how many guests can use it, as the kernel counts them.
 
-    Raises HostFactsError.
+    Raises HostFactsError if a file is unreadable.
     """
     path = Path(sysfs_root, "fs", "cgroup", "misc.capacity")
     return parsed_if_there(path, _slots) or {}

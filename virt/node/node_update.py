@@ -48,11 +48,11 @@ class NodeUpdate:
     reserved_disk_gb: int
 
     def run(self) -> None:
-        """Do it. Raises ReshapeNeeded and ReshapeFailed by the contract of update_provider_tree.
+        """Update. Raises ReshapeNeeded and ReshapeFailed by the contract of update_provider_tree.
 
         All that may need a reshape comes first. Providers whose devices are gone are removed last:
-        if the first pass of a reshape removed them, the second pass couldn't see that guests hold
-        them.
+        a reshape runs this twice on the same tree, and had the first pass removed them, the second
+        one would miss that guests hold them.
         """
         tree, nodename, allocations = self.tree, self.nodename, self.allocations
         known = {*self.facts.creatable, *(one.parent for one in self.facts.mediated_devices)}
@@ -140,7 +140,7 @@ class NodeUpdate:
         )
 
     def _dedicate(self, now: Mapping[str, Inventory], wanted: provider_layout.Layout) -> None:
-        """Let pinned guests have PCPU, the first time there are any (compute.md §6.5.2)."""
+        """Turn VCPU of pinned guests into PCPU, when PCPU come up first (compute.md §6.5.2)."""
         have_been = {name for inventory in now.values() for name in inventory}
         is_news = self.cpus.dedicated and pcpu.VCPU in have_been and pcpu.PCPU not in have_been
         if not is_news or not self.consumers.has_pinned_guests():
@@ -181,7 +181,7 @@ class NodeUpdate:
                 cell.id: name
                 for cell in self.facts.cells
                 if (name := cell_name(self.nodename, cell.id)) in {one.name for one in wanted.cells}
-                # Where cells only describe the root, guests are on the root.
+                # Otherwise cells only describe the root, which has the allocations of guests.
                 and self.conf.berth.numa_classes == "standard"
             },
             cards={one.name: one.virtual_functions for one in cards.functions},
@@ -202,7 +202,7 @@ class NodeUpdate:
     def _moving_hugepages(self, now: Mapping[str, Inventory]) -> list[str]:
         """Return the classes of huge pages that go from the root to cells, or back.
 
-        The pages of cells may change at any time; that is no move.
+        Numbers of pages may change at any time; that is no move.
         """
         modelled = self.conf.berth.numa_in_placement
         leaving = {

@@ -38,7 +38,7 @@ def places_of(
     cards = CardProviders(tree, nodename, physical_functions(facts.pci_devices, specs))
     counts = card_places(guest, {one.name: one.virtual_functions for one in cards.functions})
     for name, card in cards.present.items():
-        # The provider that another one replaced has no inventory any more.
+        # A provider without inventory was replaced by another one of the same card.
         if card in counts and SRIOV_NET_VF in tree.data(name).inventory:
             names.setdefault(name, {})[SRIOV_NET_VF] = counts[card]
     classes = gpus(facts, conf).classes

@@ -19,8 +19,8 @@ _CLASS = "CUSTOM_PMEM_NAMESPACE_"
 def parse_labels(texts: Sequence[str]) -> dict[str, list[str]]:
     """Read the values of the option, each `LABEL:namespace|namespace`.
 
-    Returns label → namespaces. Raises InvalidConfiguration naming the value, also if a label or a
-    namespace comes twice.
+    Returns label → namespaces. Raises InvalidConfiguration, naming the value, if it has another
+    form, or if a label or a namespace comes twice.
     """
     labels: dict[str, list[str]] = {}
     seen: set[str] = set()
@@ -45,11 +45,11 @@ def parse_labels(texts: Sequence[str]) -> dict[str, list[str]]:
 def read_namespaces(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
     """Return name → size in bytes of the host's namespaces that have a name.
 
-    Raises HostFactsError.
+    Raises HostFactsError if a file is unreadable.
     """
     found = {}
     for directory in sorted(Path(sysfs_root, "bus", "nd", "devices").glob("namespace*")):
-        # Those without labels, as the boot line sets them aside, have no such file.
+        # Namespaces that the kernel's command line makes have no label, and no such file.
         name = parsed_if_there(directory / "alt_name", str.strip)
         if name and (size := parsed(directory / "size", int)):
             found[name] = size
@@ -61,8 +61,8 @@ def resources(
 ) -> dict[str, set[Resource]]:
     """Return class → the namespaces that guests can be given of it.
 
-    Raises InvalidConfiguration for a namespace that the host doesn't have, and for one label on
-    namespaces of different sizes: guests would get either size.
+    Raises InvalidConfiguration if the host lacks a namespace, or if a label has namespaces of
+    different sizes: guests would get any of these sizes.
     """
     found: dict[str, set[Resource]] = {}
     for label, names in labels.items():

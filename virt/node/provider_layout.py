@@ -76,7 +76,7 @@ class LayoutInput:
 
 
 def flat(node: LayoutInput) -> Layout:
-    """Put everything on the root; what there is nothing of is left out."""
+    """Put everything on the root; classes that the host has nothing of are left out."""
     totals = {
         "MEMORY_MB": node.facts.memory_mb,
         "VCPU": len(node.cpus.shared),
@@ -88,7 +88,7 @@ def flat(node: LayoutInput) -> Layout:
 
 
 def modelled(node: LayoutInput) -> Layout:
-    """Put processors and memory on cells, of which those without any are left out."""
+    """Put processors and memory on cells; cells without either are left out."""
     facts, cpus = node.facts, node.cpus
     names = [cell_name(node.name, cell.id) for cell in facts.cells]
     totals = [
@@ -114,7 +114,7 @@ def modelled(node: LayoutInput) -> Layout:
 
 
 def described(node: LayoutInput) -> Layout:
-    """Leave processors and memory on the root, and say on cells what these are made of.
+    """Leave processors and memory on the root, and describe them on cells by custom classes.
 
     See compute.md §6.6.
     """

@@ -1,4 +1,4 @@
-"""One child provider for each way of encrypting guests' memory (compute.md §6.5.3)."""
+"""One child provider for each technology that encrypts memory (compute.md §6.5.3)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

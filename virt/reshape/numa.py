@@ -58,8 +58,8 @@ def inventories_now(
 def inherited(now: Mapping[str, Inventory], name: str) -> Inventory:
     """Return a provider's inventory, with the classes that could move to it from others of `now`.
 
-    Allocation ratios are computed from the result. A class that moves keeps its ratio; of several
-    different ratios it gets the highest, so that all allocations still fit.
+    Allocation ratios are computed from the result. A class that moves keeps its ratio. If it had
+    several, it gets the highest, so that all allocations still fit.
     """
     result: Inventory = {}
     for inventory in now.values():
@@ -112,7 +112,7 @@ def arrange(
         tree.update_inventory(uuids[name], inventory)
     for provider in wanted:
         _update_traits(tree, uuids[provider.name], provider)
-    # Children come after their parents in `present`, and have to go before them.
+    # `present` has parents first, and children have to be removed first.
     for name, uuid in reversed(present.items()):
         if name not in inventories:
             remove_provider(tree, uuid)

@@ -36,7 +36,8 @@ def dedicate(
         here = [change for change in changes if change[1] == provider]
         _refuse_what_does_not_fit(here, [inventories[provider]], f" on provider {provider}")
     for consumer, provider, amount in changes:
-        # First give, then take: an empty record is removed, and would come back as the last.
+        # Give first: a record that is empty for a moment is removed, and then comes back as the
+        # last.
         give(allocations[consumer], provider, PCPU, amount)
         take(allocations[consumer], provider, VCPU)
 

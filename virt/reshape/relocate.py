@@ -1,4 +1,4 @@
-"""Finding allocations a new place when the inventory they stand on moves to other providers.
+"""Moving allocations when the inventory under them moves to other providers.
 
 The functions live in `compute.provider_tree.relocation`.
 """

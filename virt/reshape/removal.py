@@ -16,9 +16,9 @@ def remove_provider(
 ) -> None:
     """Remove a provider, or only empty it if other services have providers below it.
 
-    :param allocations: those of the reshape that is going on. A provider that one of them names
-        stays as it is: a reshape is one transaction, and deleting the provider would make it fail.
-        The next update removes it, or keeps trying until its guests are gone (compute.md §6.8).
+    :param allocations: those of the present reshape. A provider that one of them names stays as it
+        is: a reshape is one transaction, which would fail if it deleted the provider. Later updates
+        remove it, once its guests are gone (compute.md §6.8).
     """
     provider = tree.data(name_or_uuid)
     holders = sorted(

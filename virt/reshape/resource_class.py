@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def check_renames(renamed: Mapping[str, str]) -> None:
-    """Raise ValueError for a name no class can have, and for a class that is both old and new.
+    """Raise ValueError if a class can't have such a name, or if it is both old and new.
 
-    Such a renaming would never end.
+    Renaming a class that is both would never end.
     """
     for name in (*renamed, *renamed.values()):
         if not is_resource_class(name):
@@ -38,7 +38,7 @@ def rename_classes(
     :param is_ours: says which providers below the root are the driver's; None: it has none there.
         All others keep their classes, and so do their consumers
     :raises ReshapeNeeded: a provider has an old class, and allocations is None
-    :raises ValueError: as check_renames
+    :raises ValueError: as by `check_renames`
 
     A provider that has both classes keeps the new one's record with the totals added up. The old
     class itself stays known to Placement.
@@ -57,7 +57,7 @@ def rename_classes(
         for uuid in uuids:
             for old, new in renamed.items():
                 if held(body, uuid, old):
-                    # First give, then take: an empty record is removed and would come back last.
+                    # Give first: an empty record is removed, and then comes back as the last.
                     give(body, uuid, new, held(body, uuid, old))
                     take(body, uuid, old)
 

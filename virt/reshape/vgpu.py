@@ -79,7 +79,7 @@ def update_pgpus(
     :raises ReshapeFailed: an allocation of VGPU on a physical GPU's provider already, or
         of a consumer without devices here; allocations are as they were
 
-    With no `inventories` nothing at all is done: an old VGPU on the root is the caller's.
+    Without `inventories` nothing is done: then VGPU on the root is the caller's concern.
     """
     if not inventories:
         return {}

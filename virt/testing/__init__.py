@@ -1,7 +1,7 @@
 """A conformance kit for drivers: is the contract of update_provider_tree kept (compute.md §6.2)?
 
-Derive a test class from `DriverContract`, or from `ReshapeContract` for a driver that can come upon
-inventory it has to move, and say in a fixture called `scenario` how the driver is made::
+Derive a test class from `DriverContract`, or from `ReshapeContract` for a driver that may have to
+move inventory, and say in a fixture called `scenario` how the driver is made::
 
     class TestMyDriver(DriverContract):
         @pytest.fixture

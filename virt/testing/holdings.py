@@ -1,4 +1,4 @@
-"""What consumers hold in a reshape: made up before it, and judged after it."""
+"""What consumers hold in a reshape: made up before it, and checked after it."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -24,7 +24,7 @@ _EDITS = frozenset(
 
 
 class Interrupted(BaseException):
-    """The edit that was one too many. Nothing in a driver may catch it."""
+    """Raised instead of an edit, to stop the driver there. No driver may catch it."""
 
 
 class InterruptibleTree(ProviderTree):

@@ -1,4 +1,4 @@
-"""What a driver is tested with: how it is made, and the tree it finds others' providers in."""
+"""What a driver is tested with: how it is made, and a tree with providers of others."""
 
 import uuid
 from collections.abc import Callable, Collection, Mapping
@@ -23,8 +23,8 @@ OPERATORS_TRAIT = "CUSTOM_OPERATORS_OWN"
 OPERATORS_CLASS = "CUSTOM_OPERATORS_OWN"
 OPERATORS_AGGREGATE = "0e7a1c39-58a1-4d3e-9d0c-3b8a0a2f9a01"
 
-#: What the other services' and operators' providers below a node have inventory of as well: no
-#: driver may take a class, or whoever holds some of it, for its own because of the class's name.
+#: Classes of which the providers of other services and operators below a node have inventory, too.
+#: A driver must not take a class for its own by its name, nor the consumers that hold some of it.
 USUAL_CLASSES = frozenset(
     {"VCPU", "MEMORY_MB", "DISK_GB", "VGPU", "FPGA", "SRIOV_NET_VF", "MEM_ENCRYPTION_CONTEXT"}
 )
@@ -151,7 +151,7 @@ class World:
 
 
 def _reported_classes(new_driver: NewDriver, host: str) -> set[str]:
-    """Return the classes a driver reports at a first start, as far as it gets there."""
+    """Return the classes that a driver reports at a first start, until it fails, if it does."""
     driver = started(new_driver, host)
     world = World(driver, ())
     for nodename in world.nodes:
@@ -179,7 +179,7 @@ def report(
     nodename: str,
     allocations: Allocations | None = None,
 ) -> bool:
-    """Ask the driver as the resource tracker does; say if it knows update_provider_tree."""
+    """Ask the driver as the resource tracker does; return if it has update_provider_tree."""
     try:
         if allocations is None:
             # Drivers from before reshapes take two arguments.
@@ -195,7 +195,7 @@ def report(
 def update(
     driver: ComputeDriver, tree: ProviderTree, nodename: str, doing: str = "an update"
 ) -> bool:
-    """As report, where nothing has to move. Raises ContractBroken."""
+    """Call `report` where nothing has to move. Raises ContractBroken if the driver wants to."""
     try:
         return report(driver, tree, nodename)
     except exceptions.ReshapeNeeded as error:

@@ -1,4 +1,4 @@
-"""What a tree shows, how two of them differ, and whether Placement would take it."""
+"""Snapshots of a tree: how two differ, and whether Placement would accept one."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping

@@ -21,7 +21,7 @@ class Teller(Protocol):
         """Report an orphan, and whether it was deleted."""
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
-        """Report what placement suspects, after all orphans; None: it tells nothing."""
+        """Report what placement suspects, after all orphans; None: it has no such list for us."""
 
 
 @contextlib.contextmanager
@@ -83,7 +83,7 @@ class _OrphanLines:
         print(f"Placement suspects: {counts or 'nothing'}{rest}.")
 
 
-#: said of OpenStack Placement, and of a Berth that doesn't let us ask
+#: printed where placement is OpenStack's, or a Berth that refuses to tell its suspects
 UNTOLD = (
     "Placement tells no suspects: it is OpenStack Placement, or Berth without extensions, or this "
     "user may not ask."

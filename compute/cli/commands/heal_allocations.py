@@ -60,7 +60,7 @@ OF_SEVERAL = """
 An instance that can't be healed is told on stderr, and the run goes on with the others, whatever is
 written of those; of such failures the first in the order 3, 6, 2, 8, 9 makes the exit code.
 """
-#: which of several failures counts: the first of these
+#: exit codes of failures; of several, the first of these counts
 ORDER = (NOT_WRITTEN, PORTS_NOT_WRITTEN, NO_NODE, UNSUPPORTED, DOUBLED)
 #: failures that end the run
 ENDING = (exceptions.UnableToQueryPorts, exceptions.UnableToRollbackPortUpdates)
@@ -175,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
 def _limit(asked: argparse.Namespace) -> int | None:
     """Return how many instances to write at most; None for all.
 
-    Raises UnusableInput for options that contradict each other.
+    Raises UnusableInput if the options contradict each other.
     """
     if asked.instance and asked.cell:
         raise UnusableInput("--instance and --cell can't go together.")
@@ -220,7 +220,7 @@ class _Healing:
     def heal(self, asked: argparse.Namespace, instance: Instance) -> bool:
         """Give the instance what it lacks; return whether anything was written.
 
-        Raises the failures that would meet every other instance, too.
+        Raises failures that would meet every other instance, too.
         """
         try:
             return self._heal(asked, instance)

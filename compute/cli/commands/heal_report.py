@@ -21,7 +21,7 @@ class Report(Protocol):
     """Is told of each instance in turn, and of the end."""
 
     def batch(self, count: int) -> None:
-        """Hear that so many instances come."""
+        """Hear how many instances will come."""
 
     def healed(self, healing: Healing, written: bool) -> None:
         """Hear what was done with an instance, or would be."""
@@ -140,7 +140,7 @@ def _doubled(one: Doubled, mended: bool) -> dict[str, Any]:
 
 
 def _where(healing: Healing) -> Iterator[str]:
-    """Yield a line for each provider, if not everything is on the root."""
+    """Yield a line for each provider, unless all allocations are on the root."""
     if set(healing.reasons.values()) <= {ROOT}:
         return
     for uuid, part in healing.payload["allocations"].items():

@@ -1,1 +1,1 @@
-"""What commands print: lines, drawings, JSON, progress."""
+"""How commands print: trees, JSON, progress bars, and files for a browser."""

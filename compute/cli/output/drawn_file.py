@@ -21,7 +21,7 @@ def add_option(options: argparse.ArgumentParser, drawn: str) -> None:
 
 
 def check(path: str) -> None:
-    """Raise UnusableInput if no file can be written there: before anything else is done."""
+    """Raise UnusableInput if no file can be written there; call it before all work."""
     target = _target(path)
     folder = target.parent
     if target.is_dir():
@@ -29,7 +29,7 @@ def check(path: str) -> None:
     if not folder.is_dir():
         raise UnusableInput(f"--html: there is no folder {folder}")
     if _is_no_file(path):
-        # a device that is replaced is gone for every program
+        # a device must not be replaced by a file: other programs would lose it
         raise UnusableInput(f"--html: {path} is no file")
     if not os.access(folder, os.W_OK):
         raise UnusableInput(f"--html: nothing can be written in {folder}")
@@ -38,7 +38,7 @@ def check(path: str) -> None:
 
 
 def _target(path: str) -> pathlib.Path:
-    """Return the file that a path means: a link stays a link, what it leads to is written."""
+    """Return the file to write for a path: of a link, the file that it leads to."""
     try:
         return pathlib.Path(path).resolve()
     except OSError as error:
@@ -56,7 +56,7 @@ def _is_no_file(path: str) -> bool:
 
 
 def write(path: str, title: str, command: str, data: dict[str, Any]) -> None:
-    """Write the file whole, or leave what stands there.
+    """Write the file as a whole, or leave it as it is.
 
     :param command: which command of `nova-manage placement` wrote it
     :param data: what is drawn, beside its title

@@ -45,5 +45,5 @@ class CellDatabase(Protocol):
     def mark(self) -> Hashable:
         """Return a value that differs after any change, of whatever process.
 
-        It is cheaper than a query: while the mark stays the same, all queries answer the same.
+        A mark is cheaper than a query. While it stays the same, every query has the same answer.
         """

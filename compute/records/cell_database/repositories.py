@@ -48,7 +48,7 @@ class ComputeNodes(_Repository[ComputeNode]):
     def save(self, node: ComputeNode) -> None:
         """Keep the record as it is now.
 
-        Raises ComputeHostNotFound if it was never created, DuplicateRecord as `create` does.
+        Raises ComputeHostNotFound if it was never created, and what `create` raises.
         """
         if not self._store.put(node, f"compute node {node.hypervisor_hostname}"):
             raise ComputeHostNotFound(host=node.host)
@@ -199,11 +199,11 @@ class OwnAllocations(_Repository[OwnAllocation]):
     """The allocations that trackers, and not the scheduler, write."""
 
     def of_node(self, node_uuid: str) -> set[str]:
-        """Return the consumers whose part of a node its tracker allocates."""
+        """Return the consumers whose allocations of a node its tracker writes."""
         return {own.consumer_uuid for own in self._store.find(node_uuid=node_uuid)}
 
     def add(self, consumer_uuid: str, node_uuid: str) -> None:
-        """Record that the node's tracker allocates the consumer's part; twice is fine."""
+        """Record that the node's tracker writes the consumer's allocations; twice is fine."""
         with contextlib.suppress(DuplicateRecord):
             self._store.add(OwnAllocation(consumer_uuid, node_uuid), "own allocation")
 

@@ -38,7 +38,7 @@ DETAILS = "details"
 
 @functools.cache
 def _converters(table: sa.Table) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
-    """Return by name what converts the values of columns to the file, and from it."""
+    """Return the functions that convert values of columns to the file, and from it, by name."""
     dialect = SQLiteDialect()
     types = {column.name: column.type.dialect_impl(dialect) for column in table.columns}
     to_file = {name: type_.bind_processor(dialect) for name, type_ in types.items()}

@@ -18,10 +18,10 @@ class Store(Protocol[R]):
     """The records of one kind. Records are copied on the way in and out."""
 
     def add(self, record: R, what: str) -> None:
-        """Keep a new record and give it its `id`. Raises DuplicateRecord of `what`."""
+        """Keep a new record and give it its `id`. Raises DuplicateRecord, naming `what`."""
 
     def put(self, record: R, what: str) -> bool:
-        """Keep the record as it is now; False if it was never added. Raises DuplicateRecord."""
+        """Keep the record as it is now; False if it was never added. Raises as `add` does."""
 
     def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: object) -> bool:
         """Change some columns of a record if it has the `expected` values; return whether it did.
