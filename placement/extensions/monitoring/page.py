@@ -3,7 +3,7 @@
 It has a bounded size, however large the cloud is.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 from wsgiref.types import StartResponse
 
