@@ -17,6 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.storage.database.tracing import logging_name, name_callers
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
@@ -90,11 +91,11 @@ def _keep_to_process(engine: sa.Engine) -> None:
     """Let the engine hand out only connections that the calling process has opened."""
 
     @event.listens_for(engine, "connect")
-    def connect(connection: Any, record: Any) -> None:
+    def connect(connection: object, record: ConnectionPoolEntry) -> None:
         record.info["process"] = os.getpid()
 
     @event.listens_for(engine, "checkout")
-    def checkout(connection: Any, record: Any, proxy: Any) -> None:
+    def checkout(connection: object, record: Any, proxy: Any) -> None:
         if record.info["process"] != os.getpid():
             # forgotten, not closed: the parent process still uses it
             record.dbapi_connection = proxy.dbapi_connection = None

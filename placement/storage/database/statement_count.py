@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -38,11 +37,11 @@ class StatementCount(threading.local):
         if not self.of_request:
             self._tell()
 
-    def begin(self, *_: Any) -> None:
+    def begin(self, *_: object) -> None:
         """Note that the thread waits from now on."""
         self.begun = time.perf_counter()
 
-    def end(self, *_: Any) -> None:
+    def end(self, *_: object) -> None:
         """Add the time since `begin`, if there was one."""
         if self.begun is not None:
             self.seconds += time.perf_counter() - self.begun
@@ -56,7 +55,7 @@ def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCo
     """
     statements = StatementCount(tally.statement)
 
-    def count(cursor: Any, statement: str, *_: Any) -> None:
+    def count(cursor: object, statement: str, *_: object) -> None:
         if not statement.startswith(("BEGIN", "SET TRANSACTION")):
             statements.sent()
 

@@ -3,7 +3,6 @@
 import logging
 import pathlib
 import traceback
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -30,8 +29,8 @@ def name_callers(engine: sa.Engine) -> None:
 
     @event.listens_for(engine, "before_cursor_execute", retval=True)
     def comment(
-        connection: sa.Connection, cursor: Any, statement: str, parameters: Any, *_: Any
-    ) -> tuple[str, Any]:
+        connection: sa.Connection, cursor: object, statement: str, parameters: object, *_: object
+    ) -> tuple[str, object]:
         # without `%`, which drivers would read as a parameter, and without an end of the comment
         callers = [
             f"{frame.filename.removeprefix(str(_PACKAGE))}:{frame.lineno} {frame.name}"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.pool import PoolProxiedConnection
 
 from placement.storage.driver.postgresql_sessions import BATCHES, PREPARED
 
@@ -15,7 +16,7 @@ _OTHER_STYLE = "format"
 #: a text; its values by place, or a list of them; whether it is a list
 Call = tuple[str, Any, bool]
 #: sends statements on a pooled connection; returns what each found
-Run = Callable[[Any, Sequence[Call]], list[Any]]
+Run = Callable[[PoolProxiedConnection, Sequence[Call]], list[Any]]
 
 
 class StatementDriver:
@@ -33,11 +34,11 @@ class StatementDriver:
         self.dialect.identifier_preparer = dialect.preparer(self.dialect)
         self.style = self.dialect.paramstyle
 
-    def batches(self, pooled: Any) -> bool:
+    def batches(self, pooled: PoolProxiedConnection) -> bool:
         """Return whether statements to this connection can go in one message."""
         return False
 
-    def run(self, pooled: Any, calls: Sequence[Call]) -> list[Any]:
+    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
         """Send statements; return what has the rows of each, as a cursor has them."""
         return [_executed(pooled.cursor(), call) for call in calls]
 
@@ -62,10 +63,10 @@ class PsycopgDriver(StatementDriver):
 
         self._cursor, self._batches = RawCursor, postgresql_batches
 
-    def batches(self, pooled: Any) -> bool:
+    def batches(self, pooled: PoolProxiedConnection) -> bool:
         return pooled.info.get(BATCHES, False)
 
-    def run(self, pooled: Any, calls: Sequence[Call]) -> list[Any]:
+    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
         connection = pooled.driver_connection
         if not self.batches(pooled):
             return [_executed(self._cursor(connection), call) for call in calls]
@@ -96,7 +97,7 @@ def _executed(cursor: Any, call: Call) -> Any:
     return cursor
 
 
-def _arrays(pooled: Any, calls: Sequence[Call]) -> list[Any]:
+def _arrays(pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
     # an idle worker has no numpy
     from placement.storage.driver import postgresql_arrays
 

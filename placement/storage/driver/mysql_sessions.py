@@ -5,6 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.storage.driver.dialects import LONGEST_LOCK
 
@@ -30,7 +31,7 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
 
     # before SQLAlchemy finds out what the mode says of quotation marks
     @event.listens_for(engine, "connect", insert=True)
-    def connect(connection: Any, record: Any) -> None:
+    def connect(connection: Any, record: ConnectionPoolEntry) -> None:
         with connection.cursor() as cursor:
             if sql_mode:
                 cursor.execute("SET SESSION sql_mode = %s", (sql_mode,))

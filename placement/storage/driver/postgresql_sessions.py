@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.pool import ConnectionPoolEntry
 
 #: keys in the `info` of a connection: whether several statements can go to it in one message, and
 #: the statements that it has prepared, if it prepares any
@@ -50,13 +51,13 @@ def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
 
     # before SQLAlchemy reads the first text
     @event.listens_for(engine, "connect", insert=True)
-    def encode(connection: Any, record: Any) -> None:
+    def encode(connection: Any, record: ConnectionPoolEntry) -> None:
         # psycopg would return bytes for texts of a database that has no character set
         if connection.info.encoding == "ascii":
             connection.execute("SET client_encoding TO 'UTF8'")
 
     @event.listens_for(engine, "connect")
-    def connect(connection: Any, record: Any) -> None:
+    def connect(connection: Any, record: ConnectionPoolEntry) -> None:
         # libpq has pipelines since version 14; texts are written in UTF-8
         record.info[BATCHES] = pq.version() >= 140000 and connection.info.encoding == "utf-8"
         (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
@@ -66,7 +67,7 @@ def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
             record.info[LIMITS_LOCKS] = True
 
     @event.listens_for(engine, "reset")
-    def reset(connection: Any, record: Any, state: Any) -> None:
+    def reset(connection: Any, record: ConnectionPoolEntry, state: object) -> None:
         # without a transaction psycopg would ask the server nothing either, but take longer
         if connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             connection.rollback()
@@ -79,7 +80,7 @@ def limit_silence(engine: sa.Engine, seconds: float) -> None:
     """
 
     @event.listens_for(engine, "connect", insert=True)
-    def connect(connection: Any, record: Any) -> None:
+    def connect(connection: Any, record: ConnectionPoolEntry) -> None:
         wait = connection.wait
 
         def wait_while_heard(steps: _Steps, *arguments: Any, **options: Any) -> Any:

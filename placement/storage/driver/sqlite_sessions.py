@@ -11,13 +11,12 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import InvalidatePoolError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
 from placement.errors import LostRace
 from placement.storage.driver.dialects import LONGEST_LOCK
@@ -85,7 +84,7 @@ def set_up_sqlite(engine: sa.Engine, synchronous: bool, read_only: bool = False)
     """
 
     @event.listens_for(engine, "connect")
-    def connect(connection: Any, record: Any) -> None:
+    def connect(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {LONGEST_LOCK * 1000}")
         if not read_only:
@@ -105,7 +104,7 @@ def _watch_file(engine: sa.Engine, path: str) -> None:
     opened: list[bool] = []
 
     @event.listens_for(engine, "do_connect")
-    def connecting(dialect: Any, record: Any, args: Any, options: Any) -> None:
+    def connecting(dialect: sa.Dialect, record: ConnectionPoolEntry, *_: object) -> None:
         file = OpenFile.of(path)
         if opened and file.number is None:
             # SQLite would make an empty file, in the way of what the operator restores
@@ -113,7 +112,7 @@ def _watch_file(engine: sa.Engine, path: str) -> None:
         record.info[FILE] = file
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, record: Any) -> None:
+    def connected(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
         opened[:] = [True]
         if record.info[FILE].number is None:
             record.info[FILE] = OpenFile.of(path)
@@ -122,7 +121,7 @@ def _watch_file(engine: sa.Engine, path: str) -> None:
         record.info[_LOG_FILE] = OpenFile.of(log)
 
     @event.listens_for(engine, "checkout")
-    def taken(connection: Any, record: Any, proxy: Any) -> None:
+    def taken(connection: sqlite3.Connection, record: ConnectionPoolEntry, proxy: object) -> None:
         if record.info[FILE].is_replaced:
             LOG.warning("The database is opened anew: its file %s was replaced", path)
             _forget_log(record.info[_LOG_FILE])
