@@ -314,8 +314,7 @@ def _report(health: Health) -> tuple[str, dict[str, Any]]:
 class Reading:
     """A service that only reads, and the parts that its user needs.
 
-    `snapshot` keeps what searches for candidates have read of the cloud until it is told to forget
-    it.
+    `snapshot` keeps the cloud as the first search has read it, until its method `forget` is called.
     """
 
     application: WSGIApplication

@@ -50,7 +50,7 @@ class LazySearch:
         return self.parts.snapshot.at_once(question)
 
     def look_for_others(self) -> None:
-        """Look whether others wrote without telling; nothing is to be doubted before a search."""
+        """Look for writes that the change feed lacks; before the first search nothing is loaded."""
         if self._made:
             self.parts.snapshot.look_for_others()
 

@@ -328,7 +328,7 @@ class Call:
         return response
 
     def _asked_again(self, etag: str | None) -> list[tuple[str, str]]:
-        """Return the headers of an answer that is undated and may be asked for again."""
+        """Return the headers of an answer that a client may keep, but must ask about again."""
         cached = [("Cache-Control", "no-cache")] if self.version >= SINCE_CACHE_HEADERS else []
         return [*cached, *_tagged(etag)]
 

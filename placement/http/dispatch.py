@@ -181,10 +181,11 @@ def _answer_error(error: PlacementError) -> flask.Response:
 
 
 def _let_go(error: BaseException) -> None:
-    """Forget where the error was raised: those frames hold a search's snapshot of the whole cloud.
+    """Drop the traceback of an error, whose frames refer to a search's snapshot of the whole cloud.
 
-    The answer holds the error, and the frames hold the answer. Without this, all of it would wait
-    for the garbage collector, which comes seldom where there are many objects.
+    The answer refers to the error, the error to the frames, and the frames to the answer. Such a
+    circle stays in memory until the garbage collector runs, and it runs seldom where there are many
+    objects.
     """
     cause: BaseException | None = error
     while cause is not None:

@@ -3,9 +3,9 @@
 import itertools
 import re
 
-#: the text of one tag; what marks a weak tag doesn't matter to If-None-Match
+#: the text of one tag, without the `W/` of a weak tag: If-None-Match doesn't distinguish these
 _TAG = re.compile('"([\x21\x23-\x7e\x80-\xff]*)"')
-#: of more tags the first ones count: a client has a few answers at most
+#: how many tags of a header count: a client has a few answers at most
 _MOST = 16
 #: matches any answer
 ANY = "*"

@@ -32,7 +32,7 @@ CONFLICT = "placement.conflict"
 STATEMENTS = "placement.statements"
 #: how often a transaction of it was run again
 RETRIES = "placement.retries"
-#: what it searched for candidates, for the meter: seconds, how many were found, why none was
+#: of its search for candidates, for the meter: the seconds, how many were found, why none was
 SEARCH = "placement.search"
 #: how many candidates its search found
 CANDIDATES = "placement.candidates"

@@ -44,7 +44,7 @@ def place_of_nul(body: bytes, value: object) -> str | None:
     PostgreSQL can't store the character. The other databases store it, and compare names that have
     it differently from each other.
     """
-    # no other way to write it is valid JSON, so that nearly all bodies need no further look
+    # JSON has no other way to write NUL, so nearly all bodies need no closer look
     if b"\\u0000" not in body:
         return None
     waiting: list[tuple[str, object]] = [("$", value)]

@@ -1,4 +1,4 @@
-"""What the parts of the service tell of what they do; a meter counts it."""
+"""What the parts of the service report for metrics; a meter counts it."""
 
 from typing import Protocol
 

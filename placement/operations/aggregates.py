@@ -40,8 +40,8 @@ def replace_aggregates(
 def join(connection: Connection, wanted: Mapping[int, Sequence[str]]) -> None:
     """Make providers, given by id, members of exactly these aggregates.
 
-    Unknown aggregates are created. Neither are generations incremented, nor is the change feed
-    told.
+    Unknown aggregates are created. The caller raises the generations and appends to the change
+    feed.
     """
     if not wanted:
         return

@@ -25,7 +25,7 @@ def create_inventory(
 ) -> int:
     """Add one inventory and return the provider's new generation.
 
-    Raises ProviderNotFound, BadRequest (a ratio that is NaN or infinite), InvalidCapacity,
+    Raises BadRequest if a ratio is NaN or infinite, and ProviderNotFound, InvalidCapacity,
     ResourceClassNotFound or InventoryExists.
 
     :param may_be_full: whether `reserved` may equal `total` (since microversion 1.26)
@@ -54,9 +54,9 @@ def replace_inventories(
 ) -> int:
     """Replace all inventories of the provider with `stock` and return its new generation.
 
-    Raises ProviderNotFound, GenerationConflict, BadRequest (a ratio that is NaN or infinite),
-    InvalidCapacity, ResourceClassNotFound or InventoryInUse (`stock` lacks a class that has
-    allocations).
+    Raises BadRequest if a ratio is NaN or infinite, InventoryInUse if `stock` lacks a class that
+    has allocations, and ProviderNotFound, GenerationConflict, InvalidCapacity or
+    ResourceClassNotFound.
 
     :param generation: the provider generation that the caller expects
     :param stock: inventories by class name
@@ -86,7 +86,7 @@ def update_inventory(
 ) -> int:
     """Overwrite one inventory and return the provider's new generation.
 
-    Raises ProviderNotFound, GenerationConflict, BadRequest (a ratio that is NaN or infinite),
+    Raises BadRequest if a ratio is NaN or infinite, and ProviderNotFound, GenerationConflict,
     InvalidCapacity, ResourceClassNotFound or InventoryMissing. For the parameters see
     `replace_inventories`.
     """

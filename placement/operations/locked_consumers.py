@@ -20,7 +20,8 @@ class LockedConsumers:
 
     :param stored: the consumers that exist, by uuid
     :param held: their stored allocations
-    :param owner_ids: the ids of requested projects, users and types that exist; None: not known
+    :param owner_ids: the ids of requested projects, users and types that exist, by kind and name;
+        None: they weren't looked up yet
     """
 
     requests: Sequence[ConsumerRequest]
@@ -186,9 +187,9 @@ class LockedConsumers:
     def _insert(self, connection: Connection, new: Sequence[Row]) -> None:
         """Insert new consumers. Raises ConcurrentUpdate if two uuids are equal to the database.
 
-        Whether uuids that differ in case are equal depends on the database, and a query can only
-        tell it of stored uuids. So one spelling of each uuid is inserted before the others are
-        looked up.
+        Some databases take uuids that differ in case for the same one, and only a query for stored
+        uuids shows whether this one does. So one spelling of each uuid is inserted. Then the other
+        spellings are looked up: those that are found are the same uuid a second time.
         """
         first: dict[str, str] = {}
         for uuid in [*self.stored, *(str(row["uuid"]) for row in new)]:
@@ -235,7 +236,7 @@ def _as_stored(
 
 
 def _changed(known: Consumer, owner: dict[str, int | None]) -> list[dict[str, int | None]]:
-    """Return the row that changes the consumer's owner, in a list; an empty list if none is needed.
+    """Return a list with the row that changes the consumer's owner; empty if it stays the same.
 
     Without a requested type, the consumer keeps its stored type.
     """

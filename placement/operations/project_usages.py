@@ -26,8 +26,8 @@ from placement.storage.usages import ProjectUsage
 FEW = 64
 #: allocations that are remembered of all projects together: about 20 MB
 REMEMBERED = 100_000
-#: how many allocations the database visits for each provider that is read again, roughly; with more
-#: of them than the project has, all of the project is read
+#: Roughly how many allocations the database visits for each provider that is read again. If that is
+#: more in all than the project has, all of the project is read.
 _OF_PROVIDER = 50
 #: rows of the change feed that are read at most before all of the project is read
 _MOST_NEWS = 1000
@@ -88,7 +88,7 @@ class Holdings:
             del self._consumers[owner], self._amounts[owner]
 
     def usage(self, user: str | None, by_type: bool) -> ProjectUsage | None:
-        """Return what `usages.of_project` returns; None if nothing of that user is here."""
+        """Return what `usages.of_project` returns; None if no allocation of that user is known."""
         owners = [owner for owner in self._consumers if user is None or owner.user == user]
         if not owners and user is not None:
             return None
@@ -190,7 +190,8 @@ class ProjectUsages:
                     found_here = held.holdings.usage(user, by_type)
             finally:
                 known.lock.release()
-        # a user that isn't here may be one whose name the database takes for the same
+        # a user that isn't among the holdings may be there in another spelling, which the database
+        # takes for the same
         return self._added_up(project, user, by_type) if found_here is None else found_here
 
     def _added_up(self, project: str, user: str | None, by_type: bool) -> ProjectUsage:

@@ -28,8 +28,8 @@ class ProviderLists:
     from the database where that is cheaper, where only the database can judge the names in the
     filter, and while others may write without the change feed.
 
-    :param asked: asks the database
-    :param live: None: there is no snapshot that follows the writes
+    :param asked: answers from the database
+    :param live: the snapshot that follows the writes; None: there is none
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ProviderLists:
     def _remembered(
         self, wanted: ProviderFilter, form: Hashable, write: Write
     ) -> ListedProviders | None:
-        """Return what the snapshot and remembered texts say; None: ask the database."""
+        """Return the answer from the snapshot and the remembered texts; None: ask the database."""
         live = self._live
         if live is None or self._others.may_write or wanted.name is not None:
             return None
@@ -101,7 +101,7 @@ class ProviderLists:
 
 
 def _rows(connection: Connection, snapshot: Snapshot, ids: Sequence[int]) -> list[Numbered] | None:
-    """Return providers as they are where the snapshot is; None if that is the past."""
+    """Return the stored providers if nothing was written since the snapshot, else None."""
     if change_feed.start(connection) != snapshot.cursor:
         return None
     return provider_list.with_ids(connection, ids)

@@ -170,8 +170,9 @@ class _Move:
     def rows(self) -> set[int]:
         """Ids of the providers that the move writes, that it depends on, or that depend on it.
 
-        A claim chose candidates in the tree as it was. It has locked the ones that it takes of, so
-        the move waits for it.
+        A claim chooses its candidates before it locks, in the tree as it then is. It locks the
+        providers that it takes resources of. The move locks all providers of the tree, so it waits
+        for such a claim.
         """
         return self.members | self.roots | ({self.parent.id} if self.parent else set())
 
@@ -218,7 +219,7 @@ def delete_provider(database: Database, uuid: str) -> None:
 
 
 def remove(connection: Connection, ids: Mapping[str, int]) -> None:
-    """Remove locked providers, given by uuid; the change feed isn't told.
+    """Remove locked providers, given by uuid. The caller appends to the change feed.
 
     Parents and children may be among them. Raises ProviderHasChildren or ProviderInUse for the
     first one.

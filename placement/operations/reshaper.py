@@ -34,11 +34,12 @@ def reshape(
 ) -> None:
     """Replace the inventories of providers and the allocations of consumers, in one transaction.
 
-    The capacity of a new inventory isn't checked: it may be 0, or less than the usage. Raises
-    NamedProviderUnknown, GenerationConflict, ConcurrentUpdate (a consumer's generation),
-    UnknownProviderNamed, BadRequest (a ratio that is NaN or infinite), ResourceClassNotFound,
-    InvalidInventory, ConstraintViolated, CapacityExceeded or InventoryInUse; LostRace if other
-    writers interfered `tries` times.
+    The capacity of a new inventory isn't checked: it may be 0, or less than the usage.
+
+    Raises NamedProviderUnknown or GenerationConflict if a provider isn't as the caller expects,
+    BadRequest if a ratio is NaN or infinite, InventoryInUse if a consumer keeps an allocation of an
+    inventory that would be gone, what `write_allocations` raises for the allocations, and LostRace
+    if other writers interfered `tries` times.
 
     :param stocks: by provider uuid
     """
@@ -122,7 +123,7 @@ def replace(
 def _steps(
     stocks: Mapping[str, Stock], nodes: Mapping[str, TreePosition], entries: list[allocation.Entry]
 ) -> dict[int, int]:
-    """Return the increment of each generation: the reference writes in three rounds (4.4)."""
+    """Return by how much each generation rises: the reference writes in three rounds (4.4)."""
     steps = collections.Counter({entry.provider_id for entry in entries})
     for uuid, (_, stock) in stocks.items():
         steps[nodes[uuid].id] += 2 if stock else 1

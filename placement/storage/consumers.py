@@ -27,7 +27,7 @@ _STATES = sa.select(
 _BY_UUID = _STATES.where(among(consumers.c.uuid, "uuids")).order_by(consumers.c.id)
 _BY_ID = _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id)
 _IDS = Compiled(sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids")))
-#: by whether it waits for other writers
+#: by whether the statement waits for consumers that others have locked
 _LOCK = {wait: Compiled(_BY_UUID.with_for_update(skip_locked=not wait)) for wait in (True, False)}
 _LOCK_NUMBERED = {
     wait: Compiled(by_primary_key(_BY_ID.with_for_update(skip_locked=not wait), consumers))
@@ -138,7 +138,7 @@ def _each_once(
 
 def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[str, Ids]:
     found: dict[str, Ids] = {kind: {} for kind in _NAMED}
-    # one statement looks up names of all three kinds: most requests have one name of each
+    # most requests name one project, one user and one type: one statement looks up all three
     shares = itertools.zip_longest(
         *(list_parameters.parts(wanted[kind]) for kind in _NAMED), fillvalue=[]
     )

@@ -37,8 +37,8 @@ class ProjectAllocation(NamedTuple):
     used: int
 
 
-# outer joins, as sums over all users don't ask for the user, and numbers of consumers not for the
-# class: these tables have no foreign keys
+# Outer joins, because these tables have no foreign keys: an allocation may refer to a user or a
+# class that isn't stored. It counts all the same in sums that don't name users or classes.
 _HELD = sa.select(
     allocations.c.resource_provider_id,
     consumers.c.id,
@@ -57,7 +57,8 @@ _PROJECT = (
     sa.select(projects.c.id).where(projects.c.external_id == sa.bindparam("project"))
 ).scalar_subquery()
 _ALL = Compiled(_HELD.where(consumers.c.project_id == _PROJECT))
-# the sum keeps databases from starting at the project's consumers, which may be many
+# `+ 0` hides the column from the planner. Otherwise databases may start at the project's consumers,
+# of which there may be many, and not at the allocations of some providers.
 _ON_PROVIDERS = Compiled(
     _HELD.where(
         among(allocations.c.resource_provider_id, "providers"),

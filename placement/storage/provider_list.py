@@ -16,8 +16,8 @@ from placement.storage.tables import resource_providers as providers
 #: uuid, name, generation, uuid of the parent or None, uuid of the root
 Listed = tuple[str, str, int, str | None, str]
 
-#: when a provider last changed, as the driver says it: reading the time of each row costs as much
-#: as the rest of the row
+#: When a provider last changed, as the driver returns it. To make a datetime of it costs as much as
+#: the rest of the row, and only the latest one is needed.
 CHANGED = sa.type_coerce(
     sa.func.coalesce(providers.c.updated_at, providers.c.created_at), sa.String
 ).label("changed")

@@ -33,7 +33,8 @@ from placement.storage.tables import resource_providers as providers
 _ID = providers.c.id
 _LISTED = sa.select(*COLUMNS[1:6], CHANGED).select_from(FAMILY)
 Condition = sa.ColumnElement[bool]
-#: sets, and amounts of classes, that one statement joins; for more, providers are found first
+#: How many sets, and amounts of classes, one statement joins. Of more, other statements find the
+#: providers first, and this one gets their ids.
 _MOST_JOINED = 8
 
 
@@ -126,7 +127,11 @@ def prepared(
 
 
 def _joined(connection: Connection, sets: SearchShape, values: dict[str, Any]) -> SearchShape:
-    """Return the shape of the sets, or of the ids that are in all of them, which are added."""
+    """Return the shape of a search for the sets and amounts.
+
+    If one statement can't join so many, look up the ids of the providers that pass, add them to
+    `values`, and return the shape of a search for these ids.
+    """
     if sets.required + sets.member_of + sets.resources <= _MOST_JOINED:
         return sets
     found = [
@@ -144,7 +149,10 @@ def _joined(connection: Connection, sets: SearchShape, values: dict[str, Any]) -
 def _able(
     connection: Connection, numbers: Sequence[int], values: dict[str, Any], left: set[int] | None
 ) -> set[int]:
-    """Return the ids of the providers that can give some of the amounts; `left` None: of all."""
+    """Return the ids of the providers that have room for some of the amounts.
+
+    :param left: the ids to choose from; None: all providers
+    """
     given = {
         f"{what}_{place}": values[f"{what}_{number}"]
         for place, number in enumerate(numbers)

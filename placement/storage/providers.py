@@ -54,7 +54,8 @@ _UUID_OF_NAME = Compiled(
 )
 _NAMED = among(providers.c.uuid, "uuids")
 _NUMBERED = among(providers.c.id, "ids")
-#: by whether there are uuids and ids: PostgreSQL reads the whole table for `… OR id IN (nothing)`
+#: By whether uuids, ids or both are given. A single question with empty lists won't do: PostgreSQL
+#: reads the whole table for `uuid IN (…) OR id IN ()`.
 _FIND = {
     (True, False): _NODES.where(_NAMED),
     (False, True): _NODES.where(_NUMBERED),
@@ -140,7 +141,7 @@ _ORPHAN = Compiled(
     .values(root_provider_id=None, parent_provider_id=None)
 )
 _DELETE = Compiled(sa.delete(providers).where(among(providers.c.id, "ids")))
-#: how many rows one statement gives a value of their own
+#: in how many rows one statement stores a different value each
 _VALUES_AT_ONCE = 1_000
 
 
@@ -306,7 +307,7 @@ def bump(connection: Connection, ids: Collection[int]) -> None:
 
 
 def bump_by(connection: Connection, steps: dict[int, int]) -> None:
-    """Raise each provider's generation by its own number of steps; few different numbers occur."""
+    """Raise each provider's generation by its own number; one statement for each number."""
     for step in set(steps.values()):
         ids = [provider_id for provider_id, wanted in steps.items() if wanted == step]
         connection.later(_BUMP_BY, {"ids": ids, "step": step})
@@ -375,7 +376,8 @@ def put_below(connection: Connection, parents: Mapping[int, int | None]) -> None
 
 def put_into_tree(connection: Connection, ids: Collection[int], root_id: int) -> None:
     """Store another root for these providers."""
-    # by id alone: with the root as a condition, MariaDB may use its index and wait for other rows
+    # by id alone: with the old root as a condition, MariaDB may use the index of roots, and then it
+    # waits for locks on other rows
     if ids:
         connection.later(_SET_ROOT, {"ids": list(ids), "root": root_id})
 
@@ -404,6 +406,6 @@ def delete(connection: Connection, ids: Collection[int]) -> None:
     The rows may refer to each other.
     """
     if connection.dialect.name in MYSQL:
-        # MySQL deletes row by row, and no row that another one or the row itself refers to
+        # MySQL deletes row by row, and refuses while a row, even the row itself, refers to it
         connection.execute(_ORPHAN, {"ids": list(ids)})
     connection.execute(_DELETE, {"ids": list(ids)})

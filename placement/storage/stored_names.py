@@ -30,7 +30,7 @@ def insert_missing(
     if not rows:
         return
     is_mysql = connection.dialect.name in MYSQL
-    # the one of the database in use is imported already, and no other is needed
+    # imported by name, because only the dialect of the database in use is needed
     kind = "mysql" if is_mysql else connection.dialect.name
     insert = importlib.import_module(f"sqlalchemy.dialects.{kind}").insert(table)
     statement: sa.Insert = (

@@ -61,7 +61,7 @@ class ProjectUsage:
         return groups
 
 
-#: in place of a class id, in rows with the number of consumers
+#: stands for the class id in rows that have the number of consumers
 _COUNTED = -1
 
 

@@ -16,7 +16,7 @@ class Uuids(NamedTuple):
     """Some uuids.
 
     :param rows: `LENGTH` bytes each
-    :param odd: the uuids that are not of the usual length, by place; their rows are of no use
+    :param odd: the uuids that are not of the usual length, by index; their rows mean nothing
     """
 
     rows: Rows

@@ -36,7 +36,7 @@ class RequestContext(oslo_context.RequestContext):
     def get_logging_values(self) -> dict[str, Any]:
         """Return the values for log formats, escaped because the caller may have chosen them.
 
-        They are of the first time: nobody changes a context.
+        They are computed once, because nobody changes a context.
         """
         if self._for_logs is None:
             self._for_logs = {

@@ -1,6 +1,14 @@
 """Statements that are compiled once and go to the driver directly.
 
-SQLAlchemy writes them, and costs several times as much as the driver if it also sends them.
+SQLAlchemy writes the text of a statement, once in a process. To send it through SQLAlchemy, too,
+would cost several times as much as the driver itself. So for each execution, this module puts the
+values into the order of the text's parameters, and converts values and rows where the driver
+doesn't::
+
+    Compiled(sa.select(…))          one for each statement, made at import
+        .form(driver, values)       its text for one driver, made at the first use: a DriverText
+            .placed(values)         the values by position, as the driver wants them
+            .rows(cursor)           the rows found, as Python's values
 """
 
 import functools
@@ -14,11 +22,13 @@ from placement.storage.driver.drivers import StatementDriver
 
 Rows = list[tuple[Any, ...]]
 Values = Mapping[str, Any]
-#: by position in the row
+#: what converts a value of a row, with the value's position in the row
 Readers = list[tuple[int, Callable[[Any], Any]]]
-#: up to so many rows are stored by one statement with as many places; more by the driver's own way
+#: Up to so many rows are stored by one INSERT that has parameters for each of them. For more rows
+#: the driver repeats the statement.
 _ROWS_AT_ONCE = 32
-#: a list of values, as SQLAlchemy leaves it open for MariaDB and MySQL: their drivers write it
+#: how SQLAlchemy marks a list whose length it doesn't know. It does so for MariaDB and MySQL, whose
+#: drivers write the list themselves
 _OPEN_LIST = re.compile(r"\(__\[POSTCOMPILE_(\w+)\]\)")
 _NUMBER = re.compile(r"\$(\d+)")
 _ROW = re.compile(r"^(INSERT INTO .*? VALUES )(\(.*\))((?: ON .*)?)$", re.DOTALL)
@@ -82,7 +92,7 @@ class DriverText:
         self._types = [column.type.dialect_impl(driver.dialect) for column in types]
         self._readers: Readers | None = None
         self._numbered = driver.style == "numeric_dollar"
-        #: of an INSERT, by the number of rows
+        #: the texts of an INSERT, by the number of its rows
         self._texts: dict[int, str] = {1: self.text}
 
     def placed(self, given: Values) -> tuple[Any, ...]:
@@ -95,7 +105,7 @@ class DriverText:
         for name, writer in self._writers.items():
             values[name] = writer(values[name])
         for name in self._open_lists:
-            # an empty list is no SQL
+            # `IN ()` is no SQL, so an empty list becomes one that matches nothing: `IN (NULL)`
             values[name] = tuple(values[name]) or (None,)
         return tuple([values[name] for name in self._names])
 
@@ -120,7 +130,7 @@ class DriverText:
         return head, row, tail
 
     def text_for(self, count: int) -> str | None:
-        """Return the text for so many sets of values; None: the driver has to repeat it."""
+        """Return the text for so many rows; None: the driver has to repeat the statement."""
         text = self._texts.get(count)
         if text is None:
             if count > _ROWS_AT_ONCE or not self._is_insert:
@@ -139,7 +149,7 @@ class DriverText:
     def _readers_of(self, description: Sequence[Any]) -> Readers:
         """Return what converts the driver's values to Python's, where the driver doesn't.
 
-        Whether it does, can depend on the type that the driver says a column has.
+        This can depend on the type of the column in the answer, which the driver names.
         """
         readers = (
             type_.result_processor(self._dialect, column[1])

@@ -54,11 +54,11 @@ class Connection:
     """A connection in a transaction.
 
     Statements that were compiled once go to its driver directly; others go through SQLAlchemy. Both
-    fail with the same exceptions, and both are seen by who listens for SQLAlchemy's
-    `before_cursor_execute`.
+    raise the same exceptions, and listeners of SQLAlchemy's `before_cursor_execute` see both.
 
-    Where several statements can go in one message, those whose answer nobody waits for (`later`)
-    wait for the next one, or for the end of the transaction.
+    Where the driver can send several statements in one message, a statement whose answer nobody
+    needs (`later`) isn't sent at once. It goes with the next statement whose answer is needed, or
+    at the end of the transaction (`settle`).
 
     :param plain: SQLAlchemy's connection
     :param statements: counts the statements
@@ -73,7 +73,7 @@ class Connection:
         self._driver = driver
         self._pooled = plain.connection
         self._hooks: Any = plain.engine.dispatch.before_cursor_execute
-        # who listens sees each statement before it is sent, so none is put off then
+        # a listener expects each statement when it is run, so none is put off for later
         self._batches = driver is not None and not self._hooks and driver.batches(self._pooled)
         #: what begins the transaction, if it has not been sent yet
         self._beginning: list[Call] = []
@@ -81,7 +81,7 @@ class Connection:
 
     @property
     def plain(self) -> sa.Connection:
-        """SQLAlchemy's connection, after all that was to be sent before."""
+        """SQLAlchemy's connection; statements that were put off are sent first."""
         self._send([])
         return self._plain
 
@@ -159,7 +159,7 @@ class Connection:
             self._raise(error, text, ())
 
     def settle(self) -> None:
-        """Send what was put off."""
+        """Send the statements that were put off."""
         if self._waiting:
             self._send([])
 
@@ -176,9 +176,9 @@ class Connection:
         return form, (text, tuple([value for row in places for value in row]), False)
 
     def _send(self, calls: list[Call], run: Run | None = None) -> list[Any]:
-        """Send what waits, and these statements; return what each found.
+        """Send the statements that were put off, then these; return what each found.
 
-        :param run: hands all of them to the driver, if not `Driver.run`
+        :param run: sends them all in place of `StatementDriver.run`
         """
         waiting = [*self._waiting, *calls]
         beginning, self._beginning, self._waiting = self._beginning, [], []
@@ -205,7 +205,8 @@ class Connection:
     def _raise(self, error: BaseException, text: str, values: Any) -> NoReturn:
         """Raise SQLAlchemy's exception for an error of the driver; other exceptions as they are.
 
-        After a lost connection, and after what ends a thread, the connection isn't used again.
+        After an exception that ends a thread, such as SystemExit, and after the connection was
+        lost, the pool doesn't use the connection again.
         """
         if not isinstance(error, Exception):
             self._plain.invalidate(error)

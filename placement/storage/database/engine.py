@@ -60,8 +60,8 @@ Operation = Callable[[Connection], T]
 #: how often a transaction is tried by default, and the longest pause between two tries in seconds
 TRIES = 10
 LONGEST_PAUSE = 1.0
-#: seconds that all tries together may take: a try is not begun when it would end later, provided
-#: that it takes as long as the longest try before
+#: Seconds that all tries together may take. Each new try is expected to take as long as the longest
+#: try before it; if it would then end too late, it isn't begun.
 PATIENCE = 30.0
 #: the cause of a further try after an operation raised LostRace because its locks were outdated
 RACE = "race"
@@ -72,14 +72,14 @@ class Database:
 
     `retries` counts by cause how often a transaction was run again. `statements` is the number of
     SQL statements that the calling thread has sent so far, without those that begin transactions.
-    `is_read_only` is what was given.
+    `is_read_only` is the parameter.
 
     :param pause: waits for so many seconds
     :param clock: monotonic time in seconds
     :param read_only: whether nothing may be written, not even by a fault of this program: the
         database refuses it, and `write` and `transaction` raise RuntimeError
-    :param tally: is told of statements and retries
-    :param timed: whether `seconds` is wanted
+    :param tally: counts statements and retries
+    :param timed: whether `seconds` is measured
     """
 
     def __init__(
@@ -126,7 +126,8 @@ class Database:
     def answers(self, whether: bool) -> None:
         """Say whether the calling thread answers a request from now on.
 
-        The statements of requests are told with their answers, all at once.
+        The meter counts the statements of a request together with its answer, all at once. It
+        counts other statements one by one.
         """
         self._statements.of_request = whether
 
@@ -152,9 +153,9 @@ class Database:
     def read(self, question: Operation[T]) -> T:
         """Run `question` on one consistent snapshot of the database and return its result.
 
-        After a lost connection it is run again on a new one. Raises ValueNotStorable when the
-        database can't even compare with a value, TooMuchAtOnce for too many values, and
-        DatabaseUnavailable when the database can't be reached or the pool has no free connection.
+        After a lost connection it is run again on a new one. Raises ValueNotStorable if the
+        database can't even compare with a value, TooMuchAtOnce if there are too many values, and
+        DatabaseUnavailable if the database can't be reached or the pool has no free connection.
         """
         return self._read(question)
 
@@ -169,7 +170,7 @@ class Database:
             raise refusal from error
 
     def ask(self, select: Compiled, **values: Any) -> Rows:
-        """Return the rows of one small SELECT; raises what `read` raises.
+        """Return the rows of one small SELECT. Raises what `read` raises.
 
         The statement goes to the driver directly: SQLAlchemy costs several times as much as such a
         statement. If that fails in any way, the statement is run again as by `read`.
@@ -227,11 +228,11 @@ class Database:
         lost before the commit, and after the operation itself raised LostRace; at most `tries`
         times and for `patience` seconds. Then LostRace is raised.
 
-        Raises ValueNotStorable where SQLite, which checks neither length nor range, would accept
-        the value; TooMuchAtOnce for a statement beyond the database's limits; DatabaseUnavailable
-        or StorageFull when the operator has to act. After these nothing has changed. Raises
-        OutcomeUnknown when the connection is lost during the commit, and after a node of a cluster
-        failed to commit.
+        Raises ValueNotStorable if a value is too long or too large for its column (SQLite checks
+        neither, and stores it), TooMuchAtOnce if a statement exceeds the database's limits, and
+        DatabaseUnavailable or StorageFull if the operator has to act. After these nothing has
+        changed. Raises OutcomeUnknown if the connection was lost during the commit, or a node of a
+        cluster failed to commit.
         """
         self._refuse_if_read_only()
         if tries < 1:
@@ -255,9 +256,9 @@ class Database:
     def prepare_first(self, work: Callable[[], object]) -> None:
         """Have `work` done once, before the next read or write.
 
-        The work may read and write itself. If it raises, that read or write fails in the same way,
-        and the next one tries the work again. A failure to reach the database is raised as
-        DatabaseUnavailable.
+        The work may read and write itself. If it fails, the read or write that waited for it raises
+        the same error, and the next one tries the work again. That error is DatabaseUnavailable if
+        the database can't be reached.
         """
         self._preparation.put_off(work)
 
@@ -270,7 +271,9 @@ class Database:
         begun: float | None = None,
         patience: float = PATIENCE,
     ) -> T:
-        """Run in a transaction, again after each temporary failure. Raises the last failure.
+        """Run an operation in a transaction, again after each temporary failure.
+
+        Raises the last failure if the tries or the time are used up.
 
         Deadlocks don't use up tries. All writes lock in one order, so a deadlock means that another
         node of a cluster committed a change of the same rows first, and that may happen many times
@@ -305,7 +308,7 @@ class Database:
                         "The file of the database was replaced while the change was stored. "
                         "It may or may not have happened."
                     )
-                # another thread may set it, too
+                # also in a local variable, because another thread may set the attribute meanwhile
                 self._answered = answered = self._clock()
                 # the end of the transaction is a message to the server, too
                 self._statements.seconds += answered - ended
@@ -318,7 +321,8 @@ class Database:
                 failure: Exception = error
             except (PlacementError, PoolExhausted) as error:
                 if doubtful:
-                    # the commit that failed may have happened after all, and be the reason
+                    # The commit of an earlier try failed on one node of the cluster, and may have
+                    # happened on others. Then its own changes may be why this try was refused.
                     raise OutcomeUnknown() from error
                 raise
             doubtful = doubtful or cause == COMMIT_FAILED
@@ -342,8 +346,8 @@ class Database:
     def wait_until_reachable(self) -> None:
         """Connect; for the start of a process. Settings say how often and at which intervals.
 
-        Raises OperationalError when the last try failed, or when waiting is of no use: a SQLite
-        file is tried once.
+        Raises OperationalError if the last try failed, or if waiting is of no use: a SQLite file is
+        tried once.
         """
         tries = 0
         while True:

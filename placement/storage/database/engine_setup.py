@@ -58,7 +58,7 @@ def make_engine(
 ) -> sa.Engine:
     """Make an engine for the configured database.
 
-    Raises DatabaseUnusable when the URL is unusable or its driver is missing.
+    Raises DatabaseUnusable if the URL is unusable or its driver is missing.
 
     :param patient: for changes of the schema, which may take long and run one after the other:
         without time limits and without a pool

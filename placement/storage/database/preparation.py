@@ -32,7 +32,8 @@ class Preparation:
         if self._work is None:
             return
         with self._lock:
-            # the lock lets in the thread that has it: the work itself uses the database
+            # The work itself uses the database, and so comes here again. The lock lets it in,
+            # because the thread has the lock already.
             if self._work is None or self._is_running:
                 return
             self._is_running = True

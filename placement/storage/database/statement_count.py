@@ -15,11 +15,11 @@ class StatementCount(threading.local):
 
     `seconds` is the time that it waited for the database, complete only after `time_statements`.
 
-    :param tell: is told of each statement that no request sends
+    :param tell: called for each statement that isn't sent for a request
     """
 
     count = 0
-    #: whether the thread answers a request, whose statements are told with its answer
+    #: whether the thread answers a request: its statements are counted with its answer
     of_request = False
     #: how often a transaction was run again
     repetitions = 0
@@ -28,7 +28,7 @@ class StatementCount(threading.local):
     begun: float | None = None
 
     def __init__(self, tell: Callable[[], None]) -> None:
-        # once in each thread
+        # `threading.local` calls this once in each thread
         self._tell = tell
 
     def sent(self) -> None:
@@ -71,6 +71,6 @@ def time_statements(engine: sa.Engine, statements: StatementCount) -> None:
     """
     for moment in ("do_connect", "before_cursor_execute"):
         event.listen(engine, moment, statements.begin)
-    # an error may also come before anything was sent
+    # an error may also come before anything was sent: then `begin` wasn't called
     for moment in ("connect", "after_cursor_execute", "handle_error"):
         event.listen(engine, moment, statements.end)

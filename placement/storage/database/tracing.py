@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 _PACKAGE = pathlib.Path(__file__).parents[2]
-#: what hands each statement on, and says nothing of who sent it
+#: files that every statement passes: they don't say who sent it
 _BETWEEN = (__file__, str(_PACKAGE / "storage" / "database" / "connection.py"))
 
 

@@ -76,7 +76,7 @@ _MYSQL_FAILURES = {
 }
 #: the server can't be reached (yet), or it or the user has too many connections
 _MYSQL_UNREACHABLE = frozenset({1040, 1047, 1053, 1203, 1226, 2002, 2003, 2005, 2006, 2013})
-#: texts with which PostgreSQL refuses a connection although it may accept one soon
+#: texts with which PostgreSQL refuses a connection for a reason that may pass soon
 _POSTGRESQL_STATES = (
     "starting up",
     "shutting down",
@@ -260,7 +260,7 @@ _LONGEST_CHANGE = 600
 def schema_lock(connection: sa.Connection) -> Iterator[None]:
     """Let one process at a time change the schema; the others wait.
 
-    Raises DatabaseUnusable when waiting takes too long on MySQL. SQLite needs no such lock: a write
+    Raises DatabaseUnusable if waiting takes too long on MySQL. SQLite needs no such lock: a write
     transaction locks the whole database.
     """
     backend = connection.dialect.name
@@ -354,7 +354,8 @@ def is_too_large(error: DBAPIError) -> bool:
 def is_longer(error: DBAPIError, longest: float) -> bool:
     """Return whether the values of the failed statement alone take more than so many characters.
 
-    Of many rows each is looked at by itself: drivers send as many at a time as the server takes.
+    If the statement was to store many rows, each row is measured by itself: a driver sends only as
+    many rows at a time as the server takes.
     """
     rows: Any = error.params if error.ismulti else [error.params or ()]
     return any(

@@ -1,4 +1,4 @@
-"""How the driver of each kind of database is given texts and their values."""
+"""How texts and their values go to the driver of each kind of database."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from placement.storage.driver.postgresql_sessions import BATCHES, PREPARED
 
-#: by the driver's name, how its texts name their values: all of them by place
+#: by the driver's name, how a text marks its parameters: `$1`, `?` or `%s`, all of them by position
 _STYLES = {"psycopg": "numeric_dollar", "pysqlite": "qmark"}
 _OTHER_STYLE = "format"
 
-#: a text; its values by place, or a list of them; whether it is a list
+#: a text; its values by position, or a list of such values for one row each; whether it is a list
 Call = tuple[str, Any, bool]
 #: sends statements on a pooled connection; returns what each found
 Run = Callable[[PoolProxiedConnection, Sequence[Call]], list[Any]]
@@ -22,8 +22,8 @@ Run = Callable[[PoolProxiedConnection, Sequence[Call]], list[Any]]
 class StatementDriver:
     """The driver of an engine.
 
-    :param dialect: the engine's; `dialect` of this object compiles for the driver's own texts, in
-        which every value has its place
+    :param dialect: the engine's. The attribute `dialect` is a copy that writes parameters as the
+        driver itself reads them
     """
 
     def __init__(self, dialect: sa.Dialect) -> None:
@@ -39,20 +39,23 @@ class StatementDriver:
         return False
 
     def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
-        """Send statements; return what has the rows of each, as a cursor has them."""
+        """Send statements; return for each a cursor, or an object with a cursor's methods."""
         return [_executed(pooled.cursor(), call) for call in calls]
 
     @property
     def arrays(self) -> Run | None:
-        """What sends statements like `run`, and returns the only row of each, with numpy's arrays.
+        """A function that sends statements like `run`, but reads arrays as numpy's.
 
-        None: it can't.
+        It returns the only row of each statement. None: the driver has no such function.
         """
         return None
 
 
 class PsycopgDriver(StatementDriver):
-    """PostgreSQL's: several statements go in one message, and are prepared where that holds."""
+    """PostgreSQL's: several statements go in one message.
+
+    They are prepared if the session keeps prepared statements, that is, without a pooler.
+    """
 
     def __init__(self, dialect: sa.Dialect) -> None:
         super().__init__(dialect)
@@ -76,7 +79,8 @@ class PsycopgDriver(StatementDriver):
         try:
             found = iter(self._batches.run(connection, flat, pooled.info.get(PREPARED)))
         except self._batches.NOT_PREPARED:
-            # there is a pooler after all, or tables were made anew: the next try prepares nothing
+            # A pooler gave the transaction another session, or tables were made anew. The next try
+            # prepares nothing.
             pooled.info.pop(PREPARED, None)
             raise
         return [

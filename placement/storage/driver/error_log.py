@@ -33,9 +33,10 @@ def log_unexpected(logger: logging.Logger, what: str, error: BaseException) -> N
 
 
 def shorten(logger: logging.Logger) -> None:
-    """Have a logger tell of each error in one line, as a warning: somebody else sees to it.
+    """Have a logger write each error as a warning of one line: nobody has to act.
 
-    A pool replaces a connection that fails when it is given back, after its work was done.
+    SQLAlchemy's pool logs an error if a connection fails when it is returned. The work on the
+    connection was done before, and the pool replaces it.
     """
     if _in_one_line not in logger.filters:
         logger.addFilter(_in_one_line)

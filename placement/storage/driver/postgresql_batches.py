@@ -15,7 +15,7 @@ from psycopg import errors, pq
 from psycopg.adapt import Transformer
 from psycopg.waiting import Ready, Wait
 
-#: a text, and its values by place
+#: a text, and its values by position
 Call = tuple[str, Sequence[Any]]
 Steps = Generator[Wait, Ready | int, list[Any]]
 
@@ -32,7 +32,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 class BatchResult:
-    """What a statement found; it has what the readers of a driver's cursor ask."""
+    """What a statement found, with those attributes of a driver's cursor that readers use."""
 
     def __init__(self, rows: list[tuple[Any, ...]], result: pq.abc.PGresult) -> None:
         self._rows = rows
@@ -88,7 +88,7 @@ def run(
         results = connection.wait(_results(libpq))
         libpq.exit_pipeline_mode()
     except BaseException:
-        # what is still to come would be taken for the answer of a later statement
+        # answers that are still to come would be taken for those of later statements
         connection.close()
         raise
     found = []
@@ -117,7 +117,7 @@ def _send(
     preparing: list[str | None] = []
     for text, values in calls:
         if text in unprepared:
-            # not before what begins the transaction: preparing already needs one
+            # after the statement that begins the transaction: preparing needs a transaction, too
             libpq.send_prepare(unprepared.pop(text), text.encode())
             preparing.append(text)
         name = names.get(text) or new.get(text)

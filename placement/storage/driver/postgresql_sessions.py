@@ -20,8 +20,9 @@ PREPARED = "prepared"
 #: key in the `info`: whether it keeps the limit for locks
 LIMITS_LOCKS = "limits_locks"
 
-#: seconds of one wait for a lock. Who is not the first to wait for a row waits twice: for the place
-#: of the first, then for the row. Both must end before the server seems silent (`dialects.py`)
+#: Seconds of one wait for a lock. A transaction that isn't the first to wait for a row waits twice:
+#: first to become the first in line, then for the row. Both waits must end before the server seems
+#: silent (`dialects.py`).
 _LONGEST_WAIT = 6
 
 _Steps = Generator[Any, Any, Any]
@@ -68,7 +69,8 @@ def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
 
     @event.listens_for(engine, "reset")
     def reset(connection: Any, record: ConnectionPoolEntry, state: object) -> None:
-        # without a transaction psycopg would ask the server nothing either, but take longer
+        # Without a transaction there is nothing to roll back. psycopg would find that out, too, but
+        # more slowly.
         if connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             connection.rollback()
 

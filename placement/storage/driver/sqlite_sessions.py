@@ -36,7 +36,7 @@ class OpenFile:
     on with the file that has no name any more, and doesn't notice it in WAL mode: what is written
     then is lost.
 
-    :param number: of the file system, and of the file in it
+    :param number: the numbers of the file system, and of the file in it; None: no such file
     """
 
     path: str
@@ -146,9 +146,9 @@ def _forget_log(log: OpenFile) -> None:
 
 
 class Turn:
-    """Lets one thread at a time go on.
+    """Lets one thread at a time use the database.
 
-    :param lock: None: threads don't wait
+    :param lock: None: all threads may use it at once
     """
 
     def __init__(self, lock: "threading.Lock | None") -> None:
@@ -156,7 +156,7 @@ class Turn:
 
     @contextlib.contextmanager
     def taken(self, seconds: float) -> Iterator[None]:
-        """Hold the turn meanwhile. Raises LostRace when waiting took longer than `seconds`."""
+        """Hold the turn in a block. Raises LostRace if waiting takes longer than `seconds`."""
         if self._lock is None:
             yield
             return

@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 def make_ready(database: Database, sync: bool, store_standard_names: bool) -> None:
     """Wait for the database as long as its settings say, and make it ready.
 
-    Raises SchemaDiffers, DatabaseUnusable or OperationalError when it can't be used.
+    Raises SchemaDiffers, DatabaseUnusable or OperationalError if it can't be used.
 
     :param sync: whether the schema is brought up to date
     :param store_standard_names: whether missing standard resource classes and traits are stored
@@ -58,8 +58,8 @@ def make_ready_when_there(database: Database, sync: bool, store_standard_names: 
 
 
 def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None:
-    # within the time limits of a request: a change of the schema has none, and would wait for a
-    # database that is frozen
+    # This read has the time limits of a request. A change of the schema has none: it would wait for
+    # as long as a database is frozen.
     version = schema_upgrade.version(database)
     # most starts find the newest schema, and need no connection without time limits
     if sync and version != schema_upgrade.REVISIONS[-1]:
