@@ -45,7 +45,11 @@ def check(
 ) -> None:
     """Raise an error for the first entry that can't be allocated together with those before it.
 
-    Raises InvalidInventory, ConstraintViolated or CapacityExceeded.
+    For example, of 8 VCPU others use 4. Entries of 3 and 2 are checked in this order: 3 fits into
+    the 4 that are free, 2 doesn't fit into the 1 that is left.
+
+    Raises InvalidInventory if the provider has no such inventory, ConstraintViolated if the amount
+    breaks min_unit, max_unit or step_size, and CapacityExceeded if it doesn't fit.
 
     :param inventories: those of the entries' providers and classes
     :param usages: those of the same slots; a slot without usage may be missing

@@ -57,7 +57,7 @@ class RequestLog:
         meter = self.meter
         if meter is not None:
             if ROUTE in environ:
-                # a probe that isn't answered as one is counted as one
+                # `Metered` counts this request: it came to the path of a probe, which passed it on
                 meter = None
             else:
                 meter.began()
@@ -79,7 +79,7 @@ class RequestLog:
             nonlocal meter
             if meter is not None:
                 count(meter, environ, status, began)
-                # an answer may begin again, as an error
+                # once only: an answer may begin a second time, as that of an error
                 meter = None
             headers.append(("x-openstack-request-id", context.request_id))
             if LOG.isEnabledFor(logging.INFO):

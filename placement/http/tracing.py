@@ -50,7 +50,8 @@ def traced(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicatio
     """
     if not conf.berth.traces:
         return application
-    # the name of a folder that several packages share: it may be there without any of them
+    # Several packages share the folder `opentelemetry`, so it alone may be a rest of another one.
+    # What is needed is the folder with the part `sdk` in it.
     if any(importlib.util.find_spec(f"opentelemetry{part}") is None for part in ("", ".sdk")):
         LOG.warning("[berth]traces has no effect: install openstack-berth[otel].")
         return application

@@ -48,7 +48,8 @@ class Meter:
         self._in_use = layout.at(families.connections, IN_USE)
         self._idle = layout.at(families.connections, IDLE)
         search, returned = layout.at(families.search_seconds), layout.at(families.returned)
-        #: where a search counts: the histogram of its seconds and their sum, and of what it found
+        #: places of a search's numbers: the histogram of seconds and their sum, and the same of the
+        #: candidates found
         self._of_search = (
             *(search, search + len(SEARCH_BUCKETS) + 1),
             *(returned, returned + len(RETURNED_BUCKETS) + 1),
@@ -61,7 +62,7 @@ class Meter:
         #: places of numbers, by (family, value)
         self._known: dict[tuple[str, str], int] = {}
         self._connections: Callable[[], tuple[int, int]] | None = None
-        #: one for each request that is being answered: to append to a list needs no lock
+        #: an item for each request that is being answered: a list, as appending needs no lock
         self._answering: list[None] = []
         #: false until the first request of the process
         self._mark: SharedMark = (0,)
@@ -81,7 +82,7 @@ class Meter:
             LOG.warning("What this process does isn't in the metrics: %s", error)
         for at in self.layout.of_gauges():
             self._cells[at] = 0.0
-        # those that the parent answers
+        # the list has the requests that the parent process answers
         self._answering = []
         self._process = os.getpid()
 
@@ -94,7 +95,7 @@ class Meter:
         """End the thread, and leave the slot to another process; nobody sees what comes later."""
         with self._beginning:
             self._end_looks()
-            # no request begins a thread any more, nor takes a slot
+            # as if the process had begun: so no later request starts the thread or takes a slot
             self._mark = (1,)
         with self._lock:
             self._cells = [0.0] * self.layout.width
@@ -111,8 +112,9 @@ class Meter:
     def _begin_answering(self) -> None:
         """Get ready at the first request of a process.
 
-        A server may fork after the application was made, without telling Python. Until then there
-        is no thread: a child would inherit the locks that the thread holds, and not the thread.
+        A server may fork after the application was made, without telling Python. So the thread is
+        started no sooner: a child process would inherit the locks that the thread holds, but not
+        the thread that releases them.
         """
         with self._beginning:
             if self._mark[0]:
@@ -144,14 +146,14 @@ class Meter:
         if places is None:
             places = self._places_of(method, route, status)
         total, bucket, total_seconds = places
-        # most are in the first one, and to look for it takes as long as to count in it
+        # most requests belong to the first bucket, and a search for it would double the cost
         if seconds > REQUEST_BUCKETS[0]:
             bucket += bisect_left(REQUEST_BUCKETS, seconds)
         answering = self._answering
         with self._lock:
-            # another's after `close`
+            # read under the lock: `close` replaces it, and the slot then belongs to another process
             cells = self._cells
-            # a child that was forked by a request has none
+            # the list is empty if a request forked this process: the parent has its item
             if answering:
                 answering.pop()
             cells[total] += 1
@@ -177,7 +179,7 @@ class Meter:
         total = self.layout.at(families.requests, known, route or UNMATCHED, status[:3])
         histogram = self.layout.at(families.request_seconds, known, route or UNMATCHED)
         places = total, histogram, histogram + len(REQUEST_BUCKETS) + 1
-        # what clients choose isn't remembered: it may be long, and always different
+        # a client may invent ever new methods, so the places of these aren't remembered
         if known is method:
             self._places[method, route, status] = places
         return places

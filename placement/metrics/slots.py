@@ -39,9 +39,9 @@ class NoSlot(Exception):
 
 
 class _Memory:
-    """The memory as a process has it. It ends when nobody there uses it any more.
+    """The memory, mapped into a process until no object there refers to it any more.
 
-    Raises OSError.
+    The constructor raises OSError if the memory can't be mapped.
 
     :param width: how many numbers a slot has
     :param file: its file descriptor, which is closed with it
@@ -49,12 +49,13 @@ class _Memory:
 
     def __init__(self, width: int, file: int) -> None:
         self.file = file
-        # the end of the process closes it anyway, and threads may use it until then
+        # not at exit: threads may use the file until the process ends, which closes it anyway
         weakref.finalize(self, os.close, file).atexit = False
         size = _HEAD + MOST * width * _NUMBER
         if os.fstat(file).st_size < size:
             os.ftruncate(file, size)
-        # to write where a disk has no room would kill the process
+        # Space is reserved first: a write to mapped memory that the disk has no room for kills the
+        # process.
         os.posix_fallocate(file, 0, _HEAD)
         # its views keep the map, which has a file descriptor of its own
         whole = memoryview(mmap.mmap(file, size))
@@ -75,8 +76,8 @@ class _Memory:
 class Slots:
     """The slots of all processes of a service.
 
-    The memory may be larger than what is ever touched: slots that nobody took need no space.
-    Raises OSError.
+    Slots that were never taken need no space, so the memory can have room for many. The constructor
+    raises OSError if the memory can't be mapped.
 
     :param width: how many numbers a slot has
     :param file: a file descriptor of the memory, which is closed with the slots
@@ -84,7 +85,7 @@ class Slots:
 
     def __init__(self, width: int, file: int) -> None:
         self.width = width
-        # taken once by each who uses it, as it may be closed meanwhile
+        # each method reads the attribute once, because another thread may close the slots meanwhile
         self._memory: _Memory | None = _Memory(width, file)
 
     @classmethod
@@ -101,7 +102,8 @@ class Slots:
         path = folder / f"berth-placement-{digest}.metrics"
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         file = os.open(path, flags, 0o600)
-        # who owns it may cut it off, and whoever counts beyond its end is killed
+        # The owner of a file may shorten it, and a process that writes beyond its end is killed. So
+        # the file must be our own.
         if os.fstat(file).st_uid != os.geteuid():
             os.close(file)
             raise PermissionError(errno.EPERM, "The file belongs to another user", str(path))
@@ -116,7 +118,8 @@ class Slots:
         memory = self._memory
         if memory is None:
             raise OSError(errno.EBADF, "The memory is closed")
-        # a lock belongs to one descriptor. The path would lead to another file after a deletion
+        # A descriptor of its own, because the lock belongs to it. It is opened through /proc, since
+        # the path of a deleted file leads to another one.
         file = os.open(f"/proc/self/fd/{memory.file}", os.O_RDWR | os.O_CLOEXEC)
         try:
             number = self._first_free(file)
@@ -140,7 +143,7 @@ class Slots:
         raise NoSlot()
 
     def ever(self) -> Numbers:
-        """Return the numbers of all slots that ever had a process, a row each; don't write."""
+        """Return the numbers of all slots that ever had a process, a row each; for reading only."""
         memory = self._memory
         # processes take the first slot that is free, so there are hardly any gaps
         end = 0 if memory is None else memory.end()
@@ -165,7 +168,7 @@ class Slot:
         self.number = number
         self._close = weakref.finalize(self, os.close, file)
         self._close.atexit = False
-        #: quicker than `numbers` for single numbers
+        #: the numbers as Python's: for single numbers quicker than `numbers`
         self.cells = cast(Cells, cells)
 
     @property

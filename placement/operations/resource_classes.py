@@ -30,7 +30,7 @@ def ensure_resource_class(database: Database, name: str) -> bool:
 def create_missing(connection: Connection, names: Collection[str]) -> set[str]:
     """Create those of the custom classes that are missing, and return their names.
 
-    The change feed isn't told.
+    The caller appends to the change feed.
     """
     missing = set(names) - resource_classes.stored(connection, names)
     resource_classes.insert_custom(connection, missing)
@@ -52,7 +52,7 @@ def rename_resource_class(database: Database, name: str, new_name: str) -> None:
         if resource_classes.exists(connection, new_name):
             raise ResourceClassExists(name=new_name)
         resource_classes.rename(connection, found.id, new_name)
-        # who follows the feed has copies with the old name
+        # snapshots that follow the feed have inventories under the old name
         renamed = dict.fromkeys(
             resource_classes.providers_with(connection, found.id), ChangeKind.INVENTORY
         )

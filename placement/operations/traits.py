@@ -32,7 +32,7 @@ def ensure_trait(database: Database, name: str) -> tuple[Trait, bool]:
 def create_missing(
     connection: Connection, names: Collection[str]
 ) -> tuple[dict[str, Trait], set[str]]:
-    """Create those of the traits that are missing; the change feed isn't told.
+    """Create those of the traits that are missing. The caller appends to the change feed.
 
     Return all of the traits, and the names of those that were missing.
     """
@@ -104,7 +104,7 @@ def give(
 ) -> set[int]:
     """Give providers exactly these traits, all by id; return the ids of those that change.
 
-    Neither are generations incremented, nor is the change feed told.
+    The caller raises the generations and appends to the change feed.
 
     :param held: the traits that these providers have
     """
@@ -112,7 +112,9 @@ def give(
         return set()
     losing = {provider_id: held[provider_id] - after for provider_id, after in wanted.items()}
     lost = set().union(*losing.values())
-    # one statement takes all these traits from all providers that lose any: some get one back
+    # One statement takes every trait that any provider loses from all providers that lose any. For
+    # example, p1 loses A and p2 loses B: both are then without A and B. So p1 gets its B back if it
+    # had one, and p2 its A.
     back = {
         provider_id: held[provider_id] & lost if losing[provider_id] else set()
         for provider_id in wanted

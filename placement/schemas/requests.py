@@ -46,7 +46,8 @@ QUERIES: dict[str, Table] = {
     "/usages": usages.LIST,
 }
 
-#: parameters of paths that the service judges. Others may be anything: what nobody has isn't found
+#: Parameters of paths that the service validates. Others may be any text: if no object has that
+#: name or uuid, the answer is 404.
 PLACES: dict[tuple[str, str], dict[str, Json]] = {
     ("/allocations/{consumer_uuid}", "PUT"): {"consumer_uuid": UUID},
     ("/traits/{name}", "PUT"): {"name": traits.CUSTOM_NAME},

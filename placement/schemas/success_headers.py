@@ -4,7 +4,7 @@ from placement.microversions import SINCE_CACHE_HEADERS, Version
 
 _PROVIDER = "/resource_providers/{uuid}"
 
-#: (path, method, status) of answers that say where what was made is found
+#: (path, method, status) of answers with Location: the address of what the request created
 LOCATED = frozenset(
     {
         ("/resource_classes", "POST", 201),
@@ -17,7 +17,8 @@ LOCATED = frozenset(
         ("/traits/{name}", "PUT", 204),
     }
 )
-#: (path, method) of writes and of questions in a body whose answers nobody could keep
+#: (path, method) of answers without Cache-Control and Last-Modified: no cache could keep the answer
+#: to a write, or to a question that is in the body
 _UNCACHED = frozenset(
     {
         ("/allocations", "POST"),
@@ -30,7 +31,7 @@ _UNCACHED = frozenset(
         ("/resource_classes/{name}", "PUT"),
     }
 )
-#: (path, method) of answers that never say when the newest part changed
+#: (path, method) of answers that never have Last-Modified
 _UNDATED = frozenset(
     {
         ("/berth/v1/allocations/query", "POST"),
@@ -39,14 +40,14 @@ _UNDATED = frozenset(
         ("/berth/v1/provider_trees", "GET"),
     }
 )
-#: paths of answers with a tag → whether they always have it. Those of trees have none while
-#: OpenStack Placement writes to the same database, too
+#: paths of answers with an ETag, and whether they always have it. Trees have none while OpenStack
+#: Placement writes to the same database, too
 TAGGED = {
     "/berth/v1/openapi.json": True,
     "/berth/v1/openapi.yaml": True,
     "/berth/v1/provider_trees": False,
 }
-#: those of answers that say it only if there is such a part
+#: (path, method) of answers that have Last-Modified only if something in them has such a time
 _SOMETIMES_DATED = frozenset(
     {
         (_PROVIDER, "PUT"),
