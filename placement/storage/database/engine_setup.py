@@ -9,7 +9,6 @@ Servers may fork after the application was made, so a process never uses the con
 parent.
 """
 
-import dataclasses
 import logging
 import os
 from typing import Any
@@ -20,37 +19,12 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.storage.database.tracing import logging_name, name_callers
+from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
 from placement.storage.driver.error_log import shorten
 from placement.storage.driver.mysql_sessions import set_up_mysql
 from placement.storage.driver.postgresql_sessions import limit_silence, set_up_postgresql
 from placement.storage.driver.sqlite_sessions import read_only_url, set_up_sqlite
-
-
-@dataclasses.dataclass(frozen=True)
-class DatabaseSettings:
-    """The options of group [placement_database], without oslo.config around them.
-
-    Each field has the name and the meaning of its option.
-    """
-
-    connection: str
-    connection_parameters: str = ""
-    sqlite_synchronous: bool = True
-    mysql_sql_mode: str = "TRADITIONAL"
-    connection_recycle_time: int = 3600
-    max_pool_size: int | None = None
-    max_overflow: int | None = None
-    pool_timeout: int | None = None
-    max_retries: int = 10
-    retry_interval: int = 10
-    connection_debug: int = 0
-    connection_trace: bool = False
-
-    @classmethod
-    def of(cls, group: Any) -> "DatabaseSettings":
-        """Read the settings from the option group [placement_database]."""
-        return cls(**{field.name: getattr(group, field.name) for field in dataclasses.fields(cls)})
 
 
 def make_engine(

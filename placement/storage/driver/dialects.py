@@ -8,6 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import NullPool, StaticPool
 
+from placement.storage.driver.database_settings import DatabaseSettings
+
 #: for a backend: the driver we ship with, and the extra that installs it
 PREFERRED_DRIVERS = {
     "postgresql": ("psycopg", "openstack-berth[postgresql]"),
@@ -162,7 +164,7 @@ def read_url(connection: str, parameters: str = "") -> sa.URL:
 
 
 def prepare(
-    url: sa.URL, settings: Any, patient: bool = False
+    url: sa.URL, settings: DatabaseSettings, patient: bool = False
 ) -> tuple[sa.URL, dict[str, Any], float | None]:
     """Return the URL with a driver, the engine options, and how long PostgreSQL may be silent.
 
@@ -234,14 +236,14 @@ def _with_driver(url: sa.URL, backend: str) -> sa.URL:
     return url
 
 
-def _sqlite_options(url: sa.URL, settings: Any) -> dict[str, Any]:
+def _sqlite_options(url: sa.URL, settings: DatabaseSettings) -> dict[str, Any]:
     if url.database in (None, "", ":memory:"):
         # one connection is the whole database: threads must share it
         return {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
     return _pool_options(settings) | {"connect_args": {"timeout": LONGEST_LOCK}}
 
 
-def _pool_options(settings: Any) -> dict[str, Any]:
+def _pool_options(settings: DatabaseSettings) -> dict[str, Any]:
     options = {
         "pool_recycle": settings.connection_recycle_time,
         "pool_size": settings.max_pool_size,
