@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def init_application() -> "WSGIApplication":
     """Read the configuration, set up logging, and return the service.
 
-    :raises placement.installation.SharedEnvironment: another distribution has files among ours
+    Raises SharedEnvironment if another distribution has files among ours.
     """
     with paused():
         # imported here, as most of a start is imports

@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 def configured() -> WSGIApplication:
     """Read the configuration, set up logging, and return the service.
 
-    :raises placement.installation.SharedEnvironment: another distribution has files among ours
+    Raises SharedEnvironment if another distribution has files among ours.
     """
     refuse_shared_environment()
     conf = config.load()
