@@ -1,8 +1,9 @@
 """Blocks of a request whose parts must be in one subtree, or come from one provider.
 
 `all_blocks` returns all blocks of a request. They are of four kinds: `Block` for parts that aren't
-bound to each other, `SubtreeBlock` for parts of one same_subtree, `Tangle` for parts of several
-same_subtrees that overlap, and `OneProviderBlock` for requests before microversion 1.29.
+bound to each other, `SubtreeBlock` for parts that are all in one same_subtree, `Tangle` for
+competing parts that aren't all in one same_subtree, and `OneProviderBlock` for requests before
+microversion 1.29.
 """
 
 import dataclasses
@@ -73,7 +74,10 @@ class SubtreeBlock:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tangle:
-    """Parts of same_subtrees that overlap: arithmetic gives no more than an upper bound."""
+    """Parts that compete, of which only some are in a same_subtree, or which are in several.
+
+    Arithmetic gives no more than an upper bound for them.
+    """
 
     parts: tuple[RequestPart, ...]
     blocks: tuple[Block, ...]

@@ -139,6 +139,7 @@ class _Evacuation:
         lost = hopeless(cloud, wanted, left, self._avoid, self._budget)
         if lost >= left.keys():
             return
+        # now it may be certain that not all fit; other orders may still find homes for more of them
         proved = bool(lost) or asks_for_too_much(cloud, wanted) or self._distributed()
         self._try_orders()
         self.exact = proved or not self.best.left
