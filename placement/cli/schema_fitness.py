@@ -7,7 +7,7 @@ from oslo_upgradecheck import upgradecheck
 
 from placement.cli.version import VERSION
 from placement.storage.database.engine import Database, DatabaseSettings
-from placement.storage.feed import generation_look
+from placement.storage.feed import signs_of_others
 from placement.storage.schema import schema_upgrade
 from placement.storage.tables import utcnow
 
@@ -53,7 +53,7 @@ def _fitness(database: Database) -> tuple[upgradecheck.Code, str]:
 def _writers(database: Database) -> list[str]:
     """Return what is known of those who wrote in the last hour besides this version."""
     since = utcnow() - datetime.timedelta(hours=1)
-    if not database.read(lambda c: generation_look.was_written_by_others(c, since)):
+    if not database.read(lambda c: signs_of_others.have_written(c, since)):
         return []
     return [
         "In the last hour another service, such as OpenStack Placement, wrote to the database: "

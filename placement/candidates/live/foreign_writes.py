@@ -17,7 +17,7 @@ from placement.candidates.live import apply_changes
 from placement.candidates.live.foreign_writers import WATCHED, OtherWriters
 from placement.errors import PlacementError
 from placement.storage.database.engine import Connection, Database
-from placement.storage.feed import change_feed, generation_look
+from placement.storage.feed import change_feed, generation_look, signs_of_others
 from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, News
 from placement.storage.feed.generation_look import (
     ALL_KINDS,
@@ -81,7 +81,7 @@ class ForeignWrites:
         """Ask the tables whether others wrote lately; searches look from now on if they did."""
         if self.writers.is_automatic and not self.writers.may_write:
             since = utcnow() - datetime.timedelta(seconds=WATCHED)
-            if generation_look.was_written_by_others(connection, since):
+            if signs_of_others.have_written(connection, since):
                 self._log_if(self.writers.heard())
 
     def hear(self, news: News) -> None:

@@ -9,7 +9,7 @@ import logging
 
 from placement.candidates.live.foreign_writers import WATCHED, OtherWriters
 from placement.storage.database.engine import Connection
-from placement.storage.feed import change_feed
+from placement.storage.feed import signs_of_others
 from placement.storage.feed.change_feed import Cursor
 from placement.storage.tables import utcnow
 
@@ -58,7 +58,7 @@ class OthersInFeed:
         """
         if self._others.is_automatic and not self._others.may_write and cursor != self._read_to:
             since = utcnow() - datetime.timedelta(seconds=WATCHED)
-            if change_feed.tells_of_others(connection, self._read_to, cursor, since):
+            if signs_of_others.were_noticed(connection, self._read_to, cursor, since):
                 self._others.heard()
             self._read_to = cursor
         return self._others.may_write

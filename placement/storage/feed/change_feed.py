@@ -2,17 +2,19 @@
 
 Each operation appends its rows inside its own transaction, so a reader sees them as soon as the
 operation is committed. A reader's `Cursor` says how far it has read in each lane. Within a lane,
-positions are given in commit order (see `placement.storage.feed.feed_lanes`). So no row can appear
-later at a position that a reader has passed, however long commits take and whatever ids the
-database gives.
+positions are in commit order (see `placement.storage.feed.feed_lanes`). So no row can appear later
+at a position that a reader has passed, however long commits take and whatever ids the database
+gives.
 
-A reader checks that each row follows the row it read before, by position and by the mark of the
-write before. The rows don't follow if the feed was trimmed, if the database was restored, or if it
-failed over to a copy without the last writes. Then the reader has to read all tables again.
+For example, a reader has read lane 7 up to position 3, which a write with the mark 55 took. Another
+write appends rows for two providers, at the positions 4 and 5. Both rows name the mark before, 55.
+
+A reader checks that each row follows the row that it read before, by the position and by the mark
+before. The rows don't follow if the feed was trimmed, if the database was restored, or if it failed
+over to a copy without the last writes. Then the reader has to read all tables again.
 """
 
 import dataclasses
-import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -33,16 +35,16 @@ KEPT = 100_000
 TRIM_EVERY = 1_000
 #: the maximum number of lanes, ids, or rows without a lane in one statement
 _AT_ONCE = 500
-#: how many lanes are read together with their rows at most: most of them have no new rows
+#: up to so many lanes, their new rows are asked for together with the lanes: most have none
 _FEW_LANES = 32
 
 _INSERT = Compiled(sa.insert(provider_changes))
 
 
 def _advance_and_append() -> sa.Select[Any]:
-    """Make PostgreSQL's statement that takes positions of a free lane and appends the rows.
+    """Make PostgreSQL's statement that takes positions of a free lane and appends the rows there.
 
-    It answers the last position, or no row if no lane is free.
+    It returns the last position, or no row if no lane is free.
     """
     taken = feed_lanes.ADVANCE_FREE.cte("taken")
     lists = (
@@ -55,15 +57,16 @@ def _advance_and_append() -> sa.Select[Any]:
         sa.column("kind", sa.SmallInteger),
         sa.column("uuid", sa.String),
     )
+    # a row for each element of the lists; `place` counts from 1
     unnested = sa.func.unnest(*lists).table_valued(*columns, with_ordinality="place")
     given = unnested.render_derived(name="given")
-    first = taken.c.position - sa.bindparam("count", type_=sa.BigInteger)
+    before_first = taken.c.position - sa.bindparam("count", type_=sa.BigInteger)
     row = {
         "created_at": sa.bindparam("now", type_=sa.DateTime),
         "resource_provider_id": given.c.provider,
         "kind": given.c.kind,
         "lane": taken.c.id,
-        "position": first + given.c.place,
+        "position": before_first + given.c.place,
         "before": taken.c.before,
         "resource_provider_uuid": given.c.uuid,
     }
@@ -86,9 +89,9 @@ def record_names(connection: Connection) -> None:
 
 
 def record_others(connection: Connection) -> None:
-    """Append that another service writes to the tables, so that every worker looks for that.
+    """Append that others write to the tables, so that every worker looks for their writes.
 
-    Workers of an earlier version read the names again.
+    Workers of an earlier version take that for a change of names.
     """
     record(connection, [NO_PROVIDER], ChangeKind.OTHERS)
 
@@ -107,13 +110,13 @@ def record_each(
 
     Call it near the end of the transaction: from here on, the transaction keeps its lane locked.
 
-    :param deleted: the uuids by id of those that were deleted; nothing else will know them
+    :param deleted: uuids by id of the providers that were deleted: no other table knows them then
     """
     if not kinds:
         return
     first, is_new = _append(connection, kinds, deleted or {})
-    # one write may append many rows and skip the exact multiple, so compare the whole stretch. A
-    # lane may end before it has so many rows: who opens one sees to them
+    # trim when a lane passes a multiple of TRIM_EVERY, also amid the rows of one write. A lane may
+    # end before it has so many rows, so a write that opens a lane trims, too
     if is_new or (first - 1) // TRIM_EVERY != (first - 1 + len(kinds)) // TRIM_EVERY:
         _trim(connection, 2 * max(TRIM_EVERY, len(kinds)))
 
@@ -121,7 +124,7 @@ def record_each(
 def _append(
     connection: Connection, kinds: Mapping[int, ChangeKind], deleted: Mapping[int, str]
 ) -> tuple[int, bool]:
-    """Append the rows; return the first position, and whether this write opened the lane."""
+    """Append the rows; return the first position, and whether this write opened a new lane."""
     here, count, now = feed_lanes.home(connection), len(kinds), utcnow()
     if connection.dialect.name == "postgresql":
         given = {
@@ -150,20 +153,6 @@ def _append(
     ]
     connection.later(_INSERT, rows)
     return stretch.first, stretch.before == 0
-
-
-def oldest_if_trimmed(connection: Connection) -> datetime.datetime | None:
-    """Return when the oldest row was written; None if the feed is too short to have been trimmed.
-
-    Times are UTC.
-    """
-    ids = provider_changes.c.id
-    whole = connection.execute(sa.select(ids).order_by(ids.desc()).offset(KEPT - 1).limit(1))
-    if whole.first() is None:
-        return None
-    return connection.execute(
-        sa.select(provider_changes.c.created_at).where(ids > 0).order_by(ids).limit(1)
-    ).scalar()
 
 
 def _trim(connection: Connection, most: int) -> None:
@@ -202,7 +191,7 @@ class Cursor:
 
 @dataclasses.dataclass(frozen=True)
 class News:
-    """What a reader hasn't seen yet: kinds of changes by provider id, and its new cursor."""
+    """What a reader hasn't read yet: kinds of changes by provider id, and its cursor after that."""
 
     kinds: dict[int, ChangeKind]
     cursor: Cursor
@@ -211,13 +200,13 @@ class News:
 _LANES = sa.select(change_lanes.c.id, change_lanes.c.position, change_lanes.c.mark)
 _ALL_LANES = Compiled(_LANES)
 _WITHOUT_LANE = provider_changes.c.lane == sa.literal_column(str(NO_LANE), sa.BigInteger)
-#: one row, however many lanes there are
+#: these are one row, however many lanes there are
 _SUMS: tuple[sa.ColumnElement[Any], ...] = (
     sa.func.count(change_lanes.c.id),
     sa.func.sum(change_lanes.c.position),
     sa.func.sum(change_lanes.c.mark),
 )
-#: what `is_behind` judges
+#: whether there are rows without a lane, and the totals of all lanes: see `is_behind`
 TOTALS: tuple[sa.ColumnElement[Any], ...] = (sa.exists().where(_WITHOUT_LANE), *_SUMS)
 _TOTALS = Compiled(sa.select(*TOTALS))
 
@@ -231,14 +220,14 @@ def start(connection: Connection) -> Cursor:
 def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News | None:
     """Return the changes after the cursor; None if the feed doesn't continue from there.
 
-    :param most: how many rows to read; None is returned if there are more
+    :param most: how many rows to read at most; None is returned if there are more
     """
     rows: list[Any] | None = None
     if len(cursor.lanes) <= _FEW_LANES and most >= KEPT:
         now, rows = _state_and_rows(connection, cursor)
     else:
         now = start(connection)
-    # the lanes that ended are read as if they still were
+    # lanes that ended are read to their ends, as if they still existed
     lanes = feed_ends.with_ended(connection, cursor.lanes, now.lanes)
     if lanes is None or any(
         lane not in lanes or lanes[lane][0] < position
@@ -250,8 +239,8 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
         for lane, state in lanes.items()
         if cursor.lanes.get(lane) != state
     }
-    owed = sum(lanes[lane][0] - position for lane, (position, _) in moved.items())
-    if owed > most:
+    unread = sum(lanes[lane][0] - position for lane, (position, _) in moved.items())
+    if unread > most:
         return None
     if rows is None:
         rows = _rows_after(connection, moved)
@@ -259,6 +248,7 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
         new = {lane: state for lane, state in moved.items() if lane not in cursor.lanes}
         rows += _rows_after(connection, new)
     kinds: dict[int, ChangeKind] = {}
+    # by lane, the last position that was read, and the mark of the write that took it
     follows = dict(moved)
     for lane, position, before, provider_id, kind in rows:
         if lane == feed_ends.ENDS:
@@ -279,36 +269,8 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
     return News(kinds, now)
 
 
-def tells_of_others(
-    connection: Connection, cursor: Cursor | None, now: Cursor, since: datetime.datetime
-) -> bool:
-    """Return whether a row after the cursor says that another service wrote, after `since` (UTC).
-
-    :param cursor: None: all rows count
-    :param now: what `start` returns in this transaction
-    """
-    of_others = sa.select(sa.literal(1)).where(
-        provider_changes.c.resource_provider_id == NO_PROVIDER,
-        provider_changes.c.kind.bitwise_and(int(ChangeKind.OTHERS)) != 0,
-        provider_changes.c.created_at >= since,
-    )
-    if cursor is None:
-        return connection.execute(of_others.limit(1)).first() is not None
-    moved = [
-        (lane, cursor.lanes.get(lane, (0, 0))[0])
-        for lane, state in now.lanes.items()
-        if cursor.lanes.get(lane) != state
-    ]
-    columns = provider_changes.c
-    for part in parts([(NO_LANE, -1), *moved], _AT_ONCE):
-        places = [sa.and_(columns.lane == lane, columns.position > after) for lane, after in part]
-        if connection.execute(of_others.where(sa.or_(*places)).limit(1)).first() is not None:
-            return True
-    return False
-
-
 def _state_and_rows(connection: Connection, cursor: Cursor) -> tuple[Cursor, list[Any]]:
-    """Return what `start` and `_rows_after` return for the cursor's lanes, with one statement."""
+    """Return what `start` and `_rows_after` return, for the cursor's lanes, with one statement."""
     places = _places(cursor.lanes)
     found = connection.execute(_lanes_and_rows(len(places)), _values(places)).all()
     lanes = {lane: (position, mark) for lane, position, mark, _, kind in found if kind is None}
@@ -333,11 +295,12 @@ def _place(row: Any) -> tuple[int, int]:
 
 
 def _places(lanes_seen: Mapping[int, tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return lanes with the positions after which to read, and all of the rows without a lane."""
     return [(NO_LANE, -1), *((lane, position) for lane, (position, _) in lanes_seen.items())]
 
 
 def _values(places: Sequence[tuple[int, int]]) -> dict[str, int]:
-    """Return the parameters of `_after_places`."""
+    """Return the parameters of `_after_places` and `_lanes_and_rows`."""
     values: dict[str, int] = {}
     for number, (lane, position) in enumerate(places):
         values[f"lane_{number}"], values[f"after_{number}"] = lane, position
@@ -346,7 +309,10 @@ def _values(places: Sequence[tuple[int, int]]) -> dict[str, int]:
 
 @functools.lru_cache(maxsize=_AT_ONCE)
 def _lanes_and_rows(count: int) -> Compiled:
-    """Make the query for the state of all lanes, and for the rows of `count` lanes."""
+    """Make the query for the state of all lanes, and for the rows of `count` lanes.
+
+    Rows of the first kind have NULL in the columns that lanes lack.
+    """
     nothing = sa.null(), sa.null()
     return Compiled(sa.union_all(_LANES.add_columns(*nothing), _select_after(count)))
 
@@ -377,10 +343,10 @@ def _select_after(count: int) -> sa.Select[Any]:
 
 
 def has_news(database: Database, cursor: Cursor) -> bool:
-    """Return whether there are rows after the cursor; costs one small statement if there are none.
+    """Return whether there are rows after the cursor. If not, it costs one small statement.
 
-    Raises what `Database.read` raises. Gives a lane to rows without one: until then, no reader
-    knows which of these rows it has read.
+    Gives a lane to rows without one: until then, no reader knows which of them it has read. Raises
+    what `Database.read` raises.
     """
     return is_behind(database, cursor, database.ask(_TOTALS)[0])
 
@@ -388,7 +354,7 @@ def has_news(database: Database, cursor: Cursor) -> bool:
 def is_behind(database: Database, cursor: Cursor, totals: Sequence[Any]) -> bool:
     """Return what `has_news` returns.
 
-    :param totals: what the database just said of `TOTALS`
+    :param totals: what the database just answered to `TOTALS`
     """
     without_lane, *sums = totals
     if not without_lane:

@@ -1,13 +1,15 @@
-"""The ends of lanes: a position names every lane that there is, so there must be few.
+"""The ends of lanes: a client's position names every lane, so there must be few.
 
 There are as many lanes as there ever were concurrent writes, on each node that a cluster ever had.
-If they are many when a client needs a position, all end that no write has locked: the rows of these
-lanes are deleted, and rows in one special lane, ENDS, say up to which place each of them goes. A
-reader who hasn't read these rows reads the ended lanes up to there, as if they still were. So it
-misses nothing, whether it knew a lane or not. If such rows are trimmed, it reads all tables again.
+If they are many when a client needs a position, all lanes end that no write has locked. They are
+deleted from the table of lanes, and rows in one special lane, ENDS, say which position each of them
+had. A reader who hasn't read these rows reads the ended lanes up to there, as if they still
+existed. So it misses nothing, whether it knew a lane or not. If such rows are trimmed, it reads all
+tables again.
 
-A row of ENDS takes two places, and the first of them stays empty. A worker of the version before
-takes that for a row that it lacks, and reads all tables again. So it needs to know nothing of ends.
+Ends take every second position of ENDS: after position 6, the next two ends get 8 and 10. A worker
+of the version before takes the gaps for rows that it lacks, and reads all tables again. So it needs
+to know nothing of ends.
 """
 
 import base64
@@ -25,13 +27,14 @@ from placement.storage.tables import change_lanes, provider_changes, utcnow
 
 #: with more lanes than these, those that no write has locked end
 MOST_LANES = 32
-#: the lane whose rows name the ends of others. It is no node's, so no write takes it
+#: the lane whose rows name the ends of others. It belongs to no node, so no write takes it
 ENDS = LARGEST_ID + 1
 _NOBODY = -1
-#: how many lanes end in one transaction at most, and after how many ends a reader reads all again
+#: how many lanes end in one transaction at most
 AT_ONCE = 500
+#: with more unread ends than these, a reader reads all tables again
 _MOST_UNREAD = 10_000
-#: how long ago another node of a cluster used a lane that it probably doesn't use any more
+#: a lane that another node of a cluster used so long ago is probably not in use any more
 _LATELY = datetime.timedelta(seconds=10)
 
 _L, _C = change_lanes.c, provider_changes.c
@@ -54,14 +57,14 @@ Lanes = Mapping[int, tuple[int, int]]
 def end_lanes(connection: Connection, is_repeated: bool = False) -> int:
     """End lanes that no write has locked, at most AT_ONCE; return their number.
 
-    Lanes that tell of another service stay. Workers look for that in the lanes that are there, and
-    those of the version before don't look into others.
+    Lanes with a row that tells of others who write stay: workers of the version before look for
+    such rows only in lanes that exist.
 
-    :param is_repeated: whether this was tried before. Probably another node of a cluster, whose
-        locks aren't seen here, used a lane meanwhile. Those that other nodes used lately aren't
-        touched then: a lock on them would make this fail again
+    :param is_repeated: whether this was tried before and failed. Probably another node of a
+        cluster, whose locks aren't seen here, used one of the lanes meanwhile. So this time, lanes
+        that other nodes used lately are not locked
     """
-    # first, so that one transaction at a time ends lanes, and who comes second sees the ends
+    # lock ENDS first: so one transaction at a time ends lanes, and the next one sees these ends
     of_ends = sa.select(_L.position, _L.mark).where(_LANE_OF_ENDS).with_for_update()
     known = connection.execute(of_ends).first()
     if known is None:
@@ -70,7 +73,7 @@ def end_lanes(connection: Connection, is_repeated: bool = False) -> int:
     position, mark = known or (0, 0)
     here = feed_lanes.home(connection)
     locked = _idle(connection, here) if here and is_repeated else connection.execute(_FREE).all()
-    staying = _telling_of_others(connection, [row.id for row in locked])
+    staying = _with_rows_of_others(connection, [row.id for row in locked])
     ended = [row for row in locked if row.id not in staying]
     if not ended:
         return 0
@@ -82,8 +85,8 @@ def end_lanes(connection: Connection, is_repeated: bool = False) -> int:
     connection.execute(
         sa.insert(provider_changes),
         [
-            _row(now, place, mark, feed_lanes.packed(row.id, row.position, row.mark))
-            for place, row in zip(_places(position, len(ended)), ended, strict=True)
+            _row(now, end, mark, feed_lanes.packed(row.id, row.position, row.mark))
+            for end, row in zip(_positions_after(position, len(ended)), ended, strict=True)
         ],
     )
     connection.execute(
@@ -94,39 +97,40 @@ def end_lanes(connection: Connection, is_repeated: bool = False) -> int:
     return len(ended)
 
 
-def _places(after: int, count: int) -> range:
-    """Return the places of so many ends after a place."""
+def _positions_after(after: int, count: int) -> range:
+    """Return the positions of the next `count` ends after a position of ENDS."""
     return range(after + 2, after + 2 * count + 1, 2)
 
 
-def _row(now: datetime.datetime, place: int, before: int, ended: bytes) -> dict[str, object]:
+def _row(now: datetime.datetime, position: int, before: int, ended: bytes) -> dict[str, object]:
     return {
         "created_at": now,
         "resource_provider_id": NO_PROVIDER,
         "kind": int(ChangeKind.ENDED),
         "lane": ENDS,
-        "position": place,
+        "position": position,
         "before": before,
         "resource_provider_uuid": base64.urlsafe_b64encode(ended).rstrip(b"=").decode(),
     }
 
 
-def _telling_of_others(connection: Connection, lanes: Sequence[int]) -> set[int]:
-    telling = sa.select(_C.lane).where(
+def _with_rows_of_others(connection: Connection, lanes: Sequence[int]) -> set[int]:
+    """Return which of the lanes have a row that tells of others who write."""
+    found = sa.select(_C.lane).where(
         _C.lane.in_(lanes),
         _C.resource_provider_id == NO_PROVIDER,
         _C.kind.bitwise_and(int(ChangeKind.OTHERS)) != 0,
     )
-    return set(connection.execute(telling).scalars())
+    return set(connection.execute(found).scalars())
 
 
 def _idle(connection: Connection, here: int) -> list[sa.Row[Any]]:
-    """Lock the lanes of this node that no write has locked, and idle ones of other nodes."""
+    """Lock the lanes that no write has locked, except those that other nodes used lately."""
     lately = sa.exists().where(
         _C.lane == _L.id, _C.position == _L.position, _C.created_at >= utcnow() - _LATELY
     )
     idle = sa.select(_L.home, _L.id).where(_L.id != ENDS, sa.or_(_L.home == here, ~lately))
-    # one by one: a search would lock others on its way
+    # one by one by key: one statement for all would lock other lanes on its way
     rows = [
         connection.execute(_ONE_IF_FREE, {"of_home": home, "of_id": lane}).first()
         for home, lane in connection.execute(idle.limit(AT_ONCE)).all()
@@ -135,11 +139,12 @@ def _idle(connection: Connection, here: int) -> list[sa.Row[Any]]:
 
 
 def with_ended(connection: Connection, seen: Lanes, now: Lanes) -> Lanes | None:
-    """Return what lanes there are now, and those whose ends a reader hasn't read; None if unknown.
+    """Return the lanes that exist now, and those whose ends a reader hasn't read; None if unknown.
 
-    ENDS itself is as the reader knows it: a reader who has read all this is where `now` is.
+    ENDS itself is returned as the reader knows it, so that nobody reads its rows as changes.
 
     :param seen: the lanes of the reader's cursor
+    :param now: the lanes that exist
     """
     nothing = (0, 0)
     (after, mark), (last, last_mark) = seen.get(ENDS, nothing), now.get(ENDS, nothing)
@@ -156,8 +161,8 @@ def with_ended(connection: Connection, seen: Lanes, now: Lanes) -> Lanes | None:
         .where(_C.lane == ENDS, _C.position > after)
         .order_by(_C.position)
     ).all()
-    places = list(_places(after, unread // 2))
-    if not places or [row.position for row in rows] != places or rows[0].before != mark:
+    expected = list(_positions_after(after, unread // 2))
+    if not expected or [row.position for row in rows] != expected or rows[0].before != mark:
         return None
     for _, _, ended in rows:
         if ended is None:

@@ -1,4 +1,4 @@
-"""What a row of the change feed says."""
+"""What a row of the change feed says of its provider."""
 
 import enum
 
@@ -13,7 +13,7 @@ class ChangeKind(enum.IntFlag):
     AGGREGATES = 16
     DELETED = 32
     NAMES = 64  # a resource class or trait was added, deleted or renamed; without a provider
-    OTHERS = 128  # another service writes to the tables, without the feed; without a provider
+    OTHERS = 128  # others write to the tables and don't append to the feed; without a provider
     ENDED = 256  # a lane ended; without a provider. See `placement.storage.feed.feed_ends`
 
 

@@ -1,13 +1,13 @@
-"""Lanes: positions in the change feed that are given in commit order (architecture.rst D4).
+"""Lanes: positions in the change feed that are in commit order (architecture.rst D4).
 
 A write locks the row of a lane and keeps the lock until its transaction ends. So within a lane
-positions follow commit order without a gap, and the positions of a write that is rolled back are
-given again. Concurrent writes use different lanes and never wait for each other. If all lanes are
+positions follow commit order without a gap; the positions of a write that is rolled back go to the
+next write. Concurrent writes use different lanes and never wait for each other. If all lanes are
 locked, a write adds a lane, so there are as many lanes as there ever were concurrent writes.
 
-Each write leaves a mark, a random number, and each row of the feed has the mark of the write
-before. If a database is restored and then changed in another way, the marks differ from those that
-a reader has seen.
+Each write stores a mark, a random number, in its lane, and each row of the feed has the mark of the
+write before. If a database is restored and then changed in another way, the marks differ from those
+that a reader has read.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from placement.storage.tables import change_lanes
 
 #: the lane of rows from workers of an earlier version, which have no lanes
 NO_LANE = 0
-#: bits of a lane's id and of a mark: the sum of thousands of marks fits into 64 bits
+#: bits of a lane's id and of a mark. So the sum of thousands of marks fits into 64 bits
 _BITS = 48
 #: the greatest id that `open_lane` gives
 LARGEST_ID = 1 << _BITS
@@ -36,7 +36,7 @@ LENGTH = sum(_SIZES)
 class Stretch:
     """The positions of one write.
 
-    :param first: the first position; the others follow it
+    :param first: the first position; the others follow without a gap
     :param before: the mark of the write before in this lane; 0 for the first write
     """
 
@@ -64,11 +64,10 @@ _ADVANCE = (
         mark=sa.bindparam("new_mark"),
     )
 )
-#: PostgreSQL asks a subquery in the condition anew if the lane was advanced a moment ago. It may
-#: find another lane then, and no lane meets the condition. What an UPDATE is joined with is asked
-#: once
+#: joined, and not a subquery of the condition: PostgreSQL evaluates a condition again if the lane
+#: was advanced a moment ago. The subquery may find another lane then, so that no lane is advanced
 _FOUND = _FREE.cte("free")
-#: for databases with UPDATE … RETURNING; its parameters are what `advance` returns
+#: for databases with UPDATE … RETURNING; `advance` makes its parameters
 ADVANCE_FREE = _ADVANCE.where(change_lanes.c.id == _FOUND.c.id).returning(
     change_lanes.c.id, change_lanes.c.position, change_lanes.c.before
 )
@@ -93,17 +92,17 @@ def take(connection: Connection, count: int) -> Stretch:
 
 
 def home(connection: Connection) -> int:
-    """Return whose lanes this session uses."""
+    """Return whose lanes this session uses: the number of a cluster's node; 0 without a cluster."""
     return int(connection.info.get(CLUSTER, 0))
 
 
 def advance(here: int, count: int) -> dict[str, int]:
-    """Return the parameters of `ADVANCE_FREE` for so many positions."""
+    """Return the parameters of `ADVANCE_FREE` that take `count` positions."""
     return {"here": here, "count": count, "new_mark": new_mark()}
 
 
 def new_mark() -> int:
-    """Return the mark of one write."""
+    """Return a mark for one write."""
     return secrets.randbits(_BITS)
 
 
@@ -131,7 +130,10 @@ def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
 
 
 def open_lane(connection: Connection | sa.Connection, here: int = 0, count: int = 0) -> Stretch:
-    """Add a lane with its first positions. Its id is random, so two writers add different lanes."""
+    """Add a lane, and take its first positions.
+
+    Its id is random, so that two writers add different lanes.
+    """
     lane = 1 + secrets.randbits(_BITS)
     connection.execute(
         sa.insert(change_lanes),
@@ -153,7 +155,7 @@ def packed(lane: int, position: int, mark: int) -> bytes:
 
 
 def unpacked(content: bytes) -> tuple[int, int, int]:
-    """Return the lane, its position and mark that were `packed`."""
+    """Return the lane, the position and the mark that `packed` got."""
     end_of_id, end_of_position = _SIZES[0], _SIZES[0] + _SIZES[1]
     return (
         int.from_bytes(content[:end_of_id]),

@@ -4,13 +4,12 @@ Clients don't read the text. It holds the position and the mark of every lane, s
 any host can go on from there. Equal cursors have equal texts.
 
 Form: url-safe base64, without padding, of a version byte, of 20 bytes for each lane in ascending
-order (lane, position, mark), and of a checksum. The checksum finds texts that were cut or mistyped;
-it doesn't keep anybody from making a position. A made one is harmless: the feed doesn't continue
-from there.
+order (lane, position, mark), and of a checksum. The checksum finds texts that were cut or mistyped.
+It keeps nobody from making up a position, which is harmless: the feed doesn't continue from there.
 
-A position goes into request lines and headers, which servers and proxies bound. So lanes end before
-one is given out if there are many (`feed_ends`). What is left are the lanes of writes that run at
-this moment, and few others.
+A position goes into request lines and headers, whose length servers and proxies limit. So if there
+are many lanes, they end before a position is given out (`feed_ends`). The lanes of writes that run
+at this moment are left, and few others.
 """
 
 import base64
@@ -32,15 +31,15 @@ _CHECKSUM = 4
 
 
 def is_short(cursor: Cursor) -> bool:
-    """Say whether the position has as few lanes as a position that is given out has."""
+    """Say whether the cursor has so few lanes that its position may be given out."""
     return len(cursor.lanes) <= feed_ends.MOST_LANES
 
 
 def ask(database: Database, question: Callable[[Connection, Cursor], T]) -> T:
-    """Answer a question about the database, and give it the cursor of this moment.
+    """Return the answer of `question`, which gets the cursor of its transaction.
 
-    If there are many lanes, those that no write has locked end first. A database that takes no
-    changes is asked all the same: the position is longer then.
+    If there are many lanes, those that no write has locked end first. Where the database takes no
+    writes, the question is asked nevertheless, and the position is longer.
     """
 
     def if_short(connection: Connection) -> tuple[T] | None:
@@ -73,7 +72,7 @@ def written(cursor: Cursor) -> str:
 
 
 def parsed(text: str) -> Cursor:
-    """Return the cursor that `written` has written. Raises ValueError for any other text."""
+    """Return the cursor of a position. Raises ValueError if `written` didn't return the text."""
     try:
         content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as odd:
@@ -84,7 +83,7 @@ def parsed(text: str) -> Cursor:
         for at in range(0, len(lanes), feed_lanes.LENGTH)
     )
     cursor = Cursor({lane: (position, mark) for lane, position, mark in states})
-    # the one check of version, length, order, checksum, and of what base64 overlooks
+    # this checks the version, length, order and checksum, and characters that base64 ignores
     if written(cursor) != text:
         raise _unknown()
     return cursor

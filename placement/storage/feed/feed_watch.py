@@ -1,4 +1,4 @@
-"""Wait for changes: one thread asks the change feed for all requests of a process that wait."""
+"""Wait for changes: one thread reads the change feed for all requests of a process that wait."""
 
 import contextlib
 import logging
@@ -14,18 +14,18 @@ from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import Cursor
 
 LOG = logging.getLogger(__name__)
-#: seconds between two looks at the feed, and between two looks whether a wait has to end
+#: seconds between two questions to the database, and between two checks whether a wait has to end
 INTERVAL = 0.2
-#: held while a child process makes its own locks
+#: a lock while a child process makes locks of its own
 _BEGINNING = threading.Lock()
 
 
 class FeedWatch:
     """The requests of this process that wait for changes.
 
-    While there are any, a thread asks the database INTERVAL seconds after the last answer whether
-    there is news for one of them: one small statement for each of their positions. Usually they
-    all wait at the same position, the newest.
+    While there are any, a thread asks the database, INTERVAL seconds after its last answer, whether
+    there is news for one of them. That is one small statement for each cursor that they wait at.
+    Usually they all wait at the same cursor, the newest.
     """
 
     def __init__(self, database: Database) -> None:
@@ -33,7 +33,7 @@ class FeedWatch:
         self._begin_in_process()
 
     def _begin_in_process(self) -> None:
-        """Begin without waits: a child process has none of its parent's threads."""
+        """Begin with no waits: a child process has none of its parent's threads."""
         self._process = os.getpid()
         self._changed = threading.Condition()
         self._waits: dict[_Wait, None] = {}
@@ -46,10 +46,11 @@ class FeedWatch:
         return len(self._waits)
 
     def wait(self, cursor: Cursor, seconds: float, most: int, is_over: Callable[[], bool]) -> bool:
-        """Wait until there is something after the cursor; return whether there is.
+        """Wait until there is news after the cursor; return whether there is.
 
-        Return False when the time is over. An outage of the database counts as news, so that the
-        request meets it itself. Raises TooManyWaits if `most` requests wait already.
+        Return False if there is none after so many seconds. An outage of the database counts as
+        news: the request then asks the database and meets it itself. Raises TooManyWaits if `most`
+        requests wait already.
 
         :param is_over: whether to end the wait, because nobody waits for the answer any more
         """
@@ -67,13 +68,13 @@ class FeedWatch:
 
     @contextlib.contextmanager
     def _place(self, cursor: Cursor, most: int) -> Iterator["_Wait"]:
-        """Count as one that waits while the block runs, which has the lock."""
+        """Count as a request that waits, while the block runs. The block has the lock."""
         wait = _Wait(cursor)
         with self._changed:
             if len(self._waits) >= most:
                 raise TooManyWaits()
             if not self._is_asking:
-                # fails if the process may not have more threads; the next wait tries again
+                # if the process may have no more threads, this fails, and the next wait tries again
                 thread = threading.Thread(target=self._ask, name="change-feed", daemon=True)
                 thread.start()
                 self._is_asking, self._thread = True, thread

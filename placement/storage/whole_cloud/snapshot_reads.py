@@ -2,8 +2,8 @@
 
 See architecture.rst D4.
 
-There is one statement for each table and set of providers, never one for each provider. `ids` is
-None for all providers.
+A table is read with one statement for all providers, or for a thousand of them, never with one for
+each provider. `ids` is None for all providers.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def _by(column: sa.Column, *shown: sa.ColumnElement) -> tuple[sa.Select, sa.Select]:
-    """Return the query of all rows, and the query of the rows with `column` among the ids."""
+    """Return two queries: of all rows, and of the rows whose `column` is among `ids`."""
     whole = sa.select(*shown)
     return whole, whole.where(column.in_(sa.bindparam("ids", expanding=True)))
 
@@ -63,7 +63,7 @@ USAGES = tuple(
     for question in _by(
         allocations.c.resource_provider_id,
         *_SLOT,
-        # some drivers return a sum as a decimal number, which is slow
+        # some drivers return a sum as a Decimal, which is slow
         sa.cast(sa.func.sum(allocations.c.used), sa.BigInteger),
     )
 )
@@ -112,7 +112,7 @@ def stocks(connection: Connection, ids: Ids = None) -> Rows:
 
 
 def usages(connection: Connection, ids: Ids = None) -> Rows:
-    """Return (provider, class, usage); slots without usage are missing."""
+    """Return (provider, class, usage). Where there are no allocations, there is no row."""
     return _rows(connection, USAGES, ids)
 
 

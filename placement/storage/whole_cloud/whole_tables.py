@@ -1,7 +1,10 @@
-"""Whole tables, or rows of many providers, as arrays (architecture.rst D4).
+"""Whole tables as arrays (architecture.rst D4).
 
-They come some thousand rows at a time. Other threads can run in between, and the process never has
-all rows.
+The rows come about a thousand at a time. Other threads can run in between, and the process never
+has all rows at once.
+
+PostgreSQL puts each column of many rows into one array (`array_agg`), which the driver gives to
+numpy: the rows (1, 8), (2, 4), (5, 8) come as [1, 2, 5] and [8, 4, 8]. Other databases send rows.
 """
 
 import functools
@@ -18,12 +21,12 @@ from placement.storage.uuid_rows import LENGTH, Uuids, uuid_rows
 from placement.storage.whole_cloud import snapshot_reads as reads
 
 Ids = npt.NDArray[np.int64]
-#: of how many providers rows are read together by a load, and by what runs beside requests: with
-#: few, the server has less to do at once, but more in all
+#: of how many providers a statement reads the rows: in a load, and beside requests. With few, the
+#: server has less to do at once, but more in all
 MANY, FEW = 4096, 1024
-#: how many rows are yielded together: other threads may wait while numpy has them
+#: how many rows are yielded together: while numpy works on them, other threads may have to wait
 _PART = 1024
-#: instead of a number that is missing
+#: instead of NULL
 _MISSING = -1
 
 
@@ -32,7 +35,7 @@ def providers(connection: Connection, most: int = MANY) -> Iterator[list[Any]]:
 
     A provider without a parent has -1.
 
-    :param most: how many are read together
+    :param most: how many providers one statement reads
     """
     if not connection.reads_arrays:
         yield from _rows(connection, reads.PROVIDERS)
@@ -58,10 +61,10 @@ def _odd_among(ids: Ids, odd: Mapping[int, str]) -> dict[int, str]:
 def of_providers(
     connection: Connection, question: Sequence[sa.Select], ids: Ids, most: int = MANY
 ) -> Iterator[list[Any]]:
-    """Yield the columns of a question; the first one has the ids of providers.
+    """Yield the columns of a question; the first column has the ids of providers.
 
-    :param ids: ascending; rows of providers that are not among them may be left out
-    :param most: of how many providers rows are read together
+    :param ids: of the providers that exist, ascending; rows of others may be left out
+    :param most: of how many providers one statement reads the rows
     """
     if not connection.reads_arrays:
         yield from _rows(connection, question)
@@ -99,12 +102,15 @@ def _array(column: sa.ColumnElement[Any], values: Sequence[Any]) -> Any:
 
 
 def _aggregated(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """Return one array of a column, whose elements are of one length and not NULL."""
+    """Return the array of a column. Its elements have one length and are not NULL.
+
+    A uuid of another length is replaced by blanks; `_ODD` reads it.
+    """
     element: sa.ColumnElement[Any]
     if isinstance(column.type, sa.String):
-        # a literal: the statement has no other values than those that callers give
+        # a literal: the statement has no parameters but those that callers give
         none = sa.literal_column(f"repeat(' ', {LENGTH})", sa.Text)
-        element = sa.case((_is_even(column), sa.cast(column, sa.Text)), else_=none)
+        element = sa.case((_has_usual_length(column), sa.cast(column, sa.Text)), else_=none)
     elif isinstance(column.type, sa.Float):
         element = sa.cast(column, sa.Double)
     else:
@@ -114,7 +120,7 @@ def _aggregated(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.func.array_agg(element)
 
 
-def _is_even(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+def _has_usual_length(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     # the driver gets it in UTF-8, whatever the database is encoded in
     text = sa.func.convert_to(column, sa.literal_column("'UTF8'", sa.Text))
     return sa.func.octet_length(text) == sa.literal_column(str(LENGTH), sa.Integer)
@@ -122,9 +128,9 @@ def _is_even(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
 
 @functools.cache
 def _packed(whole: sa.Select) -> Compiled:
-    """Return the statement whose row has an array for each column of a question.
+    """Return the statement whose only row has an array for each column of a question.
 
-    Its values are `first` and `last`, the ids of providers.
+    Its parameters are `first` and `last`, ids of providers.
     """
     (provider_id, *_) = whole.selected_columns
     some = whole.where(provider_id.between(sa.bindparam("first"), sa.bindparam("last"))).subquery()
@@ -143,7 +149,7 @@ def _next_providers() -> Compiled:
 def _odd_uuids() -> Compiled:
     """Return the statement for the providers whose uuids are not of the usual length."""
     provider_id, uuid, *_ = reads.PROVIDERS[0].selected_columns
-    return Compiled(sa.select(provider_id, uuid).where(sa.not_(_is_even(uuid))))
+    return Compiled(sa.select(provider_id, uuid).where(sa.not_(_has_usual_length(uuid))))
 
 
 _PROVIDERS = _next_providers()
