@@ -126,7 +126,7 @@ def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
 
 
 def _run(conf: cfg.ConfigOpts, once: bool) -> None:
-    """Run the service, or its first update alone. Raises Failure."""
+    """Run the service, or its first update alone. Raises Failure if it has to end."""
     try:
         # With --once there is no time to be asked.
         metrics = None if once or conf.berth.metrics_port is None else AgentMetrics()
@@ -157,7 +157,10 @@ def _run(conf: cfg.ConfigOpts, once: bool) -> None:
 
 
 def _serve(metrics: AgentMetrics, number: int) -> None:
-    """Serve the metrics on a thread that ends with the process. Raises InvalidConfiguration."""
+    """Serve the metrics on a thread that ends with the process.
+
+    Raises InvalidConfiguration if the port can't be used.
+    """
     try:
         listener = socket.create_server((port.HOST, number))
     except OSError as error:

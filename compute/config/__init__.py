@@ -94,7 +94,8 @@ def load(
         directory that OS_PLACEMENT_CONFIG_DIR names, only that directory is searched
     :param environ: where to look for variables; None: the process's environment
     :param overrides: `{(group or None, option): value}`, stronger than all else
-    :raises oslo_config.cfg.Error: a file is missing or unreadable, or a value is not valid
+
+    Raises oslo_config's Error if a file is missing or unreadable, or if a value isn't valid.
     """
     conf = cfg.ConfigOpts()
     register(conf)

@@ -24,7 +24,7 @@ class RecordedEvidence:
         self._driver_manages_instances = driver_manages_instances
 
     def know_instances(self) -> bool:
-        """Say whether the records know any instance. Otherwise they are no evidence."""
+        """Say whether the records know any instance. If not, they prove nothing."""
         return self._cell.instances.has_any()
 
     def of(self, consumer: str) -> Evidence:

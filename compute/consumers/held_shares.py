@@ -20,7 +20,7 @@ from compute.records.migration import REVERTED, Migration
 class Side(enum.Enum):
     """To which end of a move a share belongs."""
 
-    #: to none: the instance doesn't move
+    #: to neither end: the instance doesn't move
     OWN = "own"
     OLD = "old"
     NEW = "new"
@@ -106,7 +106,7 @@ def holding(
         held = claimed(instance, migration, host, nodename)
         if held.shares or (instance.host, instance.node) != here:
             return held
-        # The migration is between other nodes, or doesn't say yet: the instance's record decides.
+        # The migration is between other nodes, or has no nodes yet: the instance's record decides.
     if migration is not None and is_reverting(instance, migration):
         old = _share(Side.OLD, _old_flavor(instance, migration), instance)
         return InstanceHolding(instance, (old,) if _source(migration) == here else (), migration)
@@ -148,7 +148,7 @@ def relevant(instance: Instance, migrations: Iterable[Migration]) -> Migration |
 
 
 def is_under_way(instance: Instance, migration: Migration) -> bool:
-    """Say whether the migration holds anything: it is in progress, and its instance knows of it."""
+    """Say whether the migration holds anything: it is in progress, and its instance is moving."""
     return (
         migration.in_progress
         and is_moving(instance)

@@ -1,4 +1,4 @@
-"""`python -m compute.demo`"""
+"""`python -m compute.demo` runs the demonstration."""
 
 import sys
 

@@ -16,7 +16,7 @@ import requests
 
 #: seconds until the service must answer, and until one run of the agent must end
 PATIENCE = 60.0
-#: how a rehearsal ends that found a reshape to do
+#: exit code of a rehearsal that found a reshape to do
 _RESHAPE_NEEDED = 4
 #: a line of the service's log
 _TREE_WRITTEN = re.compile(r'"PUT /berth/v1/provider_trees/[^" ]+" status: 200 ')
@@ -52,7 +52,7 @@ class PlacementProgram:
 
 @contextlib.contextmanager
 def placement_service(folder: pathlib.Path) -> Iterator[PlacementProgram]:
-    """Run `placement-api` without any configuration while the body runs. Raises DemoFailed."""
+    """Run `placement-api`, unconfigured, while the body runs. Raises DemoFailed if it fails."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     log_file = folder / "placement-api.log"
@@ -117,7 +117,7 @@ def run_agent(config_file: pathlib.Path) -> str:
 
 
 def draw_reshape(config_file: pathlib.Path, drawing: pathlib.Path) -> None:
-    """Rehearse the reshape of the agent's next start, and draw it. Raises DemoFailed."""
+    """Rehearse the reshape of the agent's next start; draw it. Raises DemoFailed if it fails."""
     _run(
         "compute.cli.nova_manage",
         *("--config-file", str(config_file), "placement", "migrate_compute_inventory"),

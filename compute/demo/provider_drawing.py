@@ -32,11 +32,11 @@ class PlacementAPI:
         self._session.trust_env = False
 
     def get(self, path: str) -> Any:
-        """Return the body of an answer. Raises DemoFailed."""
+        """Return the body of an answer. Raises DemoFailed if the service refuses."""
         return self._checked(self._session.get(self._url + path, timeout=30)).json()
 
     def put(self, path: str, body: object) -> None:
-        """Send a body. Raises DemoFailed."""
+        """Send a body. Raises DemoFailed if the service refuses."""
         self._checked(self._session.put(self._url + path, json=body, timeout=30))
 
     def _checked(self, response: requests.Response) -> requests.Response:

@@ -77,7 +77,10 @@ class DemoHost:
 def tell(
     console: Console, service: PlacementProgram, host: DemoHost, drawing: pathlib.Path
 ) -> None:
-    """Show the story of one host: flat, two instances, NUMA on, restart. Raises DemoFailed."""
+    """Show the story of one host: flat, two instances, NUMA on, restart.
+
+    Raises DemoFailed if a step doesn't do what it should.
+    """
     api = PlacementAPI(service.url)
     console.rule(f"[bold]{host.name}")
     console.print("The agent starts; the host is one provider.")

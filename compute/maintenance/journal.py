@@ -199,7 +199,7 @@ def put_back(
 ) -> bool:
     """Put back the allocation of an entry; False if the consumer holds something there already.
 
-    Raises AllocationUpdateFailed, ConsumerAllocationRetrievalFailed, and ClientException.
+    Raises AllocationUpdateFailed if placement refuses, and what `is_back` raises.
     """
     consumer, provider = entry["consumer"], entry["provider"]
     body = read_consumer(client, context, consumer)

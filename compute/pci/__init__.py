@@ -1,1 +1,1 @@
-"""PCI devices: how they are listed, chosen and reported to placement."""
+"""PCI devices: `devices` lists and chooses them, `placement_translator` reports them."""

@@ -2,18 +2,18 @@
 
 from compute.provider_tree.names import child_name
 
-#: Classes every cell has.
+#: Classes that every cell has.
 CELL_CLASSES = ("VCPU", "MEMORY_MB")
 
 #: Beginning of the classes of huge pages: `CUSTOM_HUGEPAGES_2MB`, `CUSTOM_HUGEPAGES_1GB`.
 HUGEPAGES = "CUSTOM_HUGEPAGES_"
 
-# Classes a guest should find on one cell.
+# Classes that a guest should get from a single cell.
 _TOGETHER = (*CELL_CLASSES, "PCPU")
 
 
 def stays_together(resource_class: str) -> bool:
-    """Say whether a guest should find this class and the others like it on one cell."""
+    """Say whether a guest should get this class, and the others like it, from a single cell."""
     return resource_class in _TOGETHER or resource_class.startswith(HUGEPAGES)
 
 

@@ -26,7 +26,7 @@ class ProviderForest:
         self.roots_by_name: dict[str, ProviderNode] = {}
         self.by_uuid: dict[str, ProviderNode] = {}
         self._by_name: dict[str, dict[str, ProviderNode]] = {}
-        # The sharing providers, in the order they came; None: to be looked for.
+        # The sharing providers, in the order they came; None: traits changed since they were found.
         self._sharing: list[ProviderNode] | None = None
 
     @property
@@ -89,7 +89,7 @@ class ProviderForest:
         return self._sharing
 
     def traits_changed(self) -> None:
-        """Look for the sharing providers anew at the next question."""
+        """Have the next call of `sharing` look for sharing providers again."""
         self._sharing = None
 
     # Changing
@@ -126,7 +126,7 @@ class ProviderForest:
                 del self._by_name[gone.name]
 
     def parents_first(self, nodes: Iterable[ProviderNode]) -> list[ProviderNode]:
-        """Order nodes for inserting: always the earliest node whose parent isn't waiting any more.
+        """Return the nodes with parents before their children, otherwise in the order given.
 
         Raises ValueError if a parent is neither among the nodes nor here, or if the parents form a
         circle.

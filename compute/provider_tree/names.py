@@ -1,8 +1,8 @@
-"""What the providers below a node's root are called: `<node>_<what it is>`.
+"""Names of the providers below a node's root: `<node>_<what it is>`.
 
-Names are unique in a cloud because a node's name is, and a driver finds its providers again by
-them. Placement takes names of up to 200 characters. Where a node's name leaves too little room, the
-end of it gives way to a digest, so that the name stays unique, the same each time, and readable.
+They are unique in a cloud because a node's name is, and a driver finds its providers again by them.
+Placement takes names of up to 200 characters. If a node's name leaves too little room, a digest
+replaces its end, so that the whole stays unique, the same each time, and readable.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ LONGEST = 200
 
 _DIGITS = 16
 _MARK = "~"
-# Of a suffix that is itself too long this much stays.
+# So many characters of a suffix that is itself too long are kept.
 _SUFFIX = 120
 
 
@@ -32,7 +32,7 @@ def child_name(nodename: str, suffix: str, separator: str = "_") -> str:
 
 
 def child_suffix(nodename: str, name: str) -> str | None:
-    """Return what child_name made `name` of; None for a name that isn't like that."""
+    """Return the suffix from which child_name made `name`; None if it didn't make it."""
     beginning = f"{nodename}_"
     if name.startswith(beginning):
         return name.removeprefix(beginning)

@@ -1,4 +1,4 @@
-"""Finding allocations a new place when the inventory they stand on goes elsewhere.
+"""Moving allocations to other providers when the inventory under them moves.
 
 This is the rule of compute.md §6.6, for any classes and any number of providers: a guest whose
 place is known goes there. Any other guest goes to the first provider with room for all of it. A
@@ -41,16 +41,17 @@ def relocate(
     together: Collection[str] = (),
     known_places: KnownPlaces = nobody_knows,
 ) -> None:
-    """Move allocations, in place, off the providers they can't stay on.
+    """Move allocations, in place, off the providers that lose the inventory.
 
     :param allocations: complete for the providers in `targets`, or room is overestimated
-    :param leaving: provider uuid → classes that no longer stay there. Records on other providers,
-        of this host or not, are left alone
+    :param leaving: provider uuid → classes that leave it. Allocations of other providers, of this
+        host or not, stay
     :param targets: where to, the preferred first
-    :param together: classes a consumer gets from one target if any has room for them all
+    :param together: classes that a consumer gets from one target, if one has room for them all
     :param known_places: where a consumer really is; amounts per class must add up to what it holds
-    :raises ReshapeFailed: a consumer fits nowhere, or its known place contradicts what it holds;
-        nothing changed
+
+    Raises ReshapeFailed if a consumer fits nowhere, or if its known place contradicts what it
+    holds; then nothing has changed.
 
     Consumers with known places come first, then the others, each in the order of their uuids.
     """
@@ -128,7 +129,7 @@ class _Ledger:
         return parts
 
     def _groups(self, amounts: Mapping[str, int]) -> Iterable[dict[str, int]]:
-        """Separate what has to stay together from what goes its own way."""
+        """Return the classes that go together as one group, and each other class as its own."""
         group = {name: amount for name, amount in amounts.items() if name in self._together}
         return [group] * bool(group) + [
             {name: amount} for name, amount in amounts.items() if name not in group
@@ -169,7 +170,7 @@ class _Ledger:
     def _spread(self, consumer: str, amounts: Mapping[str, int]) -> _Parts:
         parts: _Parts = {}
         for resource_class, amount in amounts.items():
-            # A target where the consumer has some already keeps that untouched.
+            # No target of which the consumer holds some already: that allocation stays as it is.
             able = [
                 target
                 for target in self._names

@@ -10,7 +10,7 @@ from compute.provider_tree.inventory_record import capacity, completed
 
 @dataclass
 class Stock:
-    """One provider's inventory of one class, and how much of it is given out."""
+    """One provider's inventory of one class, and how much of it is allocated."""
 
     capacity: int
     min_unit: int
@@ -49,7 +49,7 @@ def spread(amount: int, stocks: Sequence[Stock]) -> list[int] | None:
 
     Each part is 0 or fits its stock by min_unit, max_unit, step_size and what is free. Returns the
     parts in order, or None if there is no way. Step sizes that differ are treated as their least
-    common multiple, which could miss a division that mixes them; drivers use one for all cells.
+    common multiple. That may miss a division, but drivers use one step size for all cells.
     """
     step = math.lcm(*(stock.step_size for stock in stocks))
     if amount % step:

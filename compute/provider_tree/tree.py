@@ -92,7 +92,7 @@ class ProviderTree:
         with self.lock:
             state = self.__dict__.copy()
             del state["lock"]
-            # The nodes themselves would be read after the lock is released: hand out rows instead.
+            # Copy the providers here: pickle reads the state after the lock is released.
             del state["_forest"]
             state["providers"] = [node.data() for node in self._forest.walk()]
             return state
@@ -119,10 +119,11 @@ class ProviderTree:
     def populate_from_iterable(self, provider_dicts: Iterable[Mapping[str, Any]] | None) -> None:
         """Put in providers as `GET /resource_providers` lists them, in whatever order.
 
-        Read are `uuid`, `name`, `generation` and `parent_provider_uuid`. A provider already here
-        is replaced together with all below it and starts bare, without inventory, traits or
-        aggregates: pass complete sub-trees. ValueError if a parent is neither listed nor here, or
-        if the parents form a circle; nothing is changed then. KeyError without `uuid` or `name`.
+        `uuid`, `name`, `generation` and `parent_provider_uuid` are read. A provider that is here
+        already is replaced, together with all below it, by one without inventory, traits and
+        aggregates: so pass complete sub-trees. Raises ValueError if a parent is neither listed nor
+        here, or if the parents form a circle, and KeyError without `uuid` or `name`; then nothing
+        is changed.
         """
         self._populate({row["uuid"]: _bare(row) for row in provider_dicts or ()})
 
@@ -145,8 +146,8 @@ class ProviderTree:
     def new_root(self, name: str, uuid: str, generation: int | None = None) -> str:
         """Add a root provider and return its uuid.
 
-        ValueError without a uuid, or if it is some provider's uuid or name already. The name isn't
-        checked (placement does that): a second root of the same name hides the first.
+        Raises ValueError without a uuid, or if a provider has it as uuid or name already. The name
+        isn't checked, because placement does that: a second root of the same name hides the first.
         """
         if not uuid:
             raise ValueError(f"Provider {name} needs a uuid to be a root.")
@@ -161,7 +162,7 @@ class ProviderTree:
     ) -> str:
         """Add a provider below `parent` (name or uuid) and return its uuid, made up if not given.
 
-        ValueError if the parent is missing, or if the uuid (without one: the name) is taken.
+        Raises ValueError if the parent is missing, or if the uuid (without one: the name) is taken.
         """
         key = uuid or name
         if self._forest.find(key):
@@ -227,7 +228,7 @@ class ProviderTree:
     def subtree(self, name_or_uuid: str) -> ProviderSubTree:
         """Return an independent copy of one root with all below it, and of nothing else.
 
-        ValueError also if the provider isn't a root.
+        Raises ValueError also if the provider isn't a root.
         """
         return self._scope(name_or_uuid)
 
@@ -267,7 +268,7 @@ class ProviderTree:
 
     @_locked
     def expected_generation(self, name_or_uuid: str) -> int | None:
-        """Return the generation to send when the provider is written; None: the one it has by then.
+        """Return the generation to write the provider at; None: the one that placement has by then.
 
         It is None for a provider that was made here, and after `note_conflict`.
         """
@@ -276,7 +277,7 @@ class ProviderTree:
 
     @_locked
     def note_written(self, name_or_uuid: str, generation: int | None) -> None:
-        """Remember that the provider was written as it is here, and its generation since then."""
+        """Remember that placement has the provider as it is here, at this generation."""
         node = self._forest.get(name_or_uuid)
         self._conflicts.discard(node.uuid)
         node.note_generation(generation)
@@ -310,7 +311,8 @@ class ProviderTree:
     def has_inventory_changed(self, name_or_uuid: str, inventory: Inventory) -> bool:
         """Say whether `inventory` asks for something else than is stored.
 
-        Other classes do, and fields that differ or are new; fields left out don't.
+        It does if it has other classes, or fields that differ or are new. Fields left out don't
+        count.
         """
         return self._forest.get(name_or_uuid).inventory_differs(inventory)
 

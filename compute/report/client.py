@@ -57,7 +57,8 @@ class SchedulerReportClient:
     :param sleep: waits so many seconds between attempts
     :param on_request: called after each request with its method, and the status of the answer or
         None; None: nobody counts
-    :raises keystoneauth1.exceptions.ClientException: `[placement]` is unusable
+
+    Raises keystoneauth1's ClientException if `[placement]` is unusable.
     """
 
     def __init__(
@@ -241,15 +242,15 @@ class SchedulerReportClient:
         return self.providers.in_tree(context, uuid)
 
     def get_resource_provider_name(self, context: Context, uuid: str) -> str:
-        """Return the provider's name. Raises ResourceProviderNotFound."""
+        """Return the provider's name. Raises ResourceProviderNotFound if there is none."""
         return self.providers.name_of(context, uuid)
 
     def get_provider_by_name(self, context: Context, name: str) -> dict[str, Any]:
-        """Return the one provider of that name. Raises ResourceProviderNotFound."""
+        """Return the provider of that name. Raises ResourceProviderNotFound if there is none."""
         return self.providers.by_name(context, name)
 
     def get_provider_traits(self, context: Context, rp_uuid: str) -> TraitInfo:
-        """Return the provider's traits. Raises ResourceProviderTraitRetrievalFailed."""
+        """Return the provider's traits. Raises ResourceProviderTraitRetrievalFailed on an error."""
         return self.providers.traits_of(context, rp_uuid)
 
     # Properties of providers
@@ -373,13 +374,13 @@ class SchedulerReportClient:
     def add_resources_to_instance_allocation(
         self, context: Context, consumer_uuid: str, resources: GivenAmounts
     ) -> None:
-        """Add `resources` to what the consumer holds. Raises AllocationUpdateFailed."""
+        """Add `resources` to what the consumer holds. Raises AllocationUpdateFailed if refused."""
         self.instance_allocations.add(context, consumer_uuid, resources)
 
     def remove_resources_from_instance_allocation(
         self, context: Context, consumer_uuid: str, resources: GivenAmounts
     ) -> None:
-        """Take `resources` away from what the consumer holds. Raises AllocationUpdateFailed."""
+        """Subtract `resources` from the consumer's. Raises AllocationUpdateFailed if refused."""
         self.instance_allocations.remove(context, consumer_uuid, resources)
 
     # The whole cloud

@@ -53,7 +53,8 @@ class ResourceTracker:
     :param identity: tells the uuid of the host's node if the driver doesn't; None: the file that
         `conf` leads to
     :param provider_configs: what `get_provider_configs` returned; None: read the files
-    :raises ProviderConfigException: the operator's provider configuration files are no good
+
+    Raises ProviderConfigException if the operator's provider configuration files can't be used.
 
     Work is done under one lock for each node, so that work on one node never waits for another.
     The parts of the tracker are made here and given to each other; its methods delegate to them.

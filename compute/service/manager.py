@@ -105,8 +105,9 @@ class ComputeManager:
         """Start the driver, and refuse a host that isn't the host of the records.
 
         :param service_ref: the service's record; None at the very first start of this host
-        :raises DriverInitFailed: the driver can't work here
-        :raises InvalidConfiguration: identity and records contradict each other (compute.md §5.4)
+
+        Raises DriverInitFailed if the driver can't work here, and InvalidConfiguration if identity
+        and records contradict each other (compute.md §5.4).
         """
         try:
             self.driver.init_host(self.host)

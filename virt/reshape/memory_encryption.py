@@ -47,10 +47,11 @@ def update_memory_encryption(
 
     :param slots: technology, a key of TRAITS → how many guests can use it at once
     :param allocations: None, or the allocations to move, in place
-    :raises ReshapeNeeded: the root has the class and allocations is None. The children are in the
-        tree by then
-    :raises ReshapeFailed: somebody holds the class on a technology's provider already, or there is
-        no room for it on the child of AMD SEV; allocations are as they were
+
+    Raises ReshapeNeeded if the root has the class and `allocations` is None; the children are in
+    the tree by then. Raises ReshapeFailed if a consumer holds the class on a technology's provider
+    already, or if there is no room for it on the child of AMD SEV; the allocations are as they
+    were.
 
     remove_other_technologies removes the children of technologies that the host no longer has.
     """

@@ -90,9 +90,10 @@ def arrange(
     :param allocations: None, or the allocations to move, in place
     :param known_places: where consumers really are, by provider *name* instead of uuid
     :param classes: the classes that can move between these providers
-    :raises ReshapeNeeded: allocations is None, and a class that a provider has is now wanted on
-        another one only; the tree is as it was
-    :raises ReshapeFailed: an allocation fits nowhere; the allocations are as they were
+
+    Raises ReshapeNeeded if `allocations` is None, and a class that a provider has is now wanted on
+    another one only; the tree is as it was. Raises ReshapeFailed if an allocation fits nowhere; the
+    allocations are as they were.
     """
     root = tree.data(nodename)
     present = _present(tree, is_ours)

@@ -23,7 +23,8 @@ def dedicate(
     :param is_pinned: says whether a consumer's guest has dedicated processors
     :param inventories: the records of PCPU there will be, by provider uuid; or by anything else for
         providers that aren't there yet
-    :raises ReshapeFailed: there are fewer PCPU than pinned guests hold; nothing changed
+
+    Raises ReshapeFailed if there are fewer PCPU than pinned guests hold; then nothing has changed.
     """
     changes = [
         (consumer, provider, held(body, provider, VCPU))

@@ -37,8 +37,9 @@ def rename_classes(
     :param allocations: None, or the allocations to edit in place
     :param is_ours: says which providers below the root are the driver's; None: it has none there.
         All others keep their classes, and so do their consumers
-    :raises ReshapeNeeded: a provider has an old class, and allocations is None
-    :raises ValueError: as by `check_renames`
+
+    Raises ReshapeNeeded if a provider has an old class and `allocations` is None, and what
+    `check_renames` raises.
 
     A provider that has both classes keeps the new one's record with the totals added up. The old
     class itself stays known to Placement.

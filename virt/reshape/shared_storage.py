@@ -36,8 +36,8 @@ def move_disk(
 ) -> None:
     """Take DISK_GB off the root, and move the allocations of it to the pool.
 
-    :raises ReshapeNeeded: the root has DISK_GB and allocations is None; the tree is as it was
-    :raises ReshapeFailed: the pool could never hold that much; the allocations are as they were
+    Raises ReshapeNeeded if the root has DISK_GB and `allocations` is None; the tree is as it was.
+    Raises ReshapeFailed if the pool could never hold that much; the allocations are as they were.
 
     What other hosts' guests hold of the pool isn't known here, so Placement decides whether there
     is room.

@@ -74,10 +74,10 @@ def update_pgpus(
     :param allocations: None, or the allocations to move, in place
     :param resource_classes: device → class, where it isn't VGPU
     :return: device → snapshot of its provider, for choosing a device at spawn
-    :raises ReshapeNeeded: the root has VGPU and allocations is None. The children are in the tree
-        by then
-    :raises ReshapeFailed: an allocation of VGPU on a physical GPU's provider already, or
-        of a consumer without devices here; allocations are as they were
+
+    Raises ReshapeNeeded if the root has VGPU and `allocations` is None; the children are in the
+    tree by then. Raises ReshapeFailed if VGPU of a physical GPU's provider is allocated already, or
+    if a consumer of VGPU has no devices here; the allocations are as they were.
 
     Without `inventories` nothing is done: then VGPU on the root is the caller's concern.
     """

@@ -73,8 +73,9 @@ def opened(
     :param way: HTTP, DATABASE, or None: HTTP if group [placement] says how to reach the service
     :param read_only: the command sends only GETs; nothing is written then, neither by the start of
         the in-process service nor by the database itself
-    :raises UnusableInput: the configuration doesn't say how to reach placement
-    :raises PlacementUnusable: placement can't be reached, or its database can't be used
+
+    Raises UnusableInput if the configuration doesn't say how to reach placement, and
+    PlacementUnusable if placement can't be reached or its database can't be used.
     """
     if (way or usual_way(conf)) == HTTP:
         yield _over_http(conf)

@@ -181,15 +181,15 @@ class Healer:
         UnableToRollbackPortUpdates if the ports can't be put back, PlacementAPIConnectFailure, and
         ClientException.
         """
-        if not self._is_as_decide(healing.instance):
+        if not self._is_as_planned(healing.instance):
             raise InstanceChanged
         with self._updated_ports(healing.ports):
             self._write(healing)
-            if healing.step is HealStep.CREATE and not self._is_as_decide(healing.instance):
+            if healing.step is HealStep.CREATE and not self._is_as_planned(healing.instance):
                 self._take_back(healing)
                 raise InstanceChanged
 
-    def _is_as_decide(self, instance: Instance) -> bool:
+    def _is_as_planned(self, instance: Instance) -> bool:
         """Say whether the instance still is where it was, and nothing is being done with it."""
         now = self._cell.instances.by_uuid(instance.uuid)
         return (

@@ -134,7 +134,7 @@ class WholeTrees:
     ) -> Allocations | None:
         """Return all that each of at most 10,000 consumers holds, as `GET /allocations/{uuid}`.
 
-        Raises ConsumerAllocationRetrievalFailed.
+        Raises ConsumerAllocationRetrievalFailed if placement refuses.
         """
         found = self.consumers_of_each(context, consumers)
         if found is None:
@@ -146,7 +146,7 @@ class WholeTrees:
     ) -> dict[str, dict[str, Any]] | None:
         """Return the same as `GET /allocations/{uuid}` at 1.38: with the consumer's type.
 
-        Raises ConsumerAllocationRetrievalFailed.
+        Raises ConsumerAllocationRetrievalFailed if placement refuses.
         """
         body = {"consumers": list(consumers)}
         response = self._extensions.query(context, QUERY_OFFER, "/allocations/query", body)
