@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from compute import exceptions
 from compute.consumers import held_shares
 from compute.consumers.held_shares import InstanceHolding, Share, Side
 from compute.maintenance.provider_details import ProviderDetails
@@ -97,6 +98,14 @@ def provider_tree(providers: Sequence[ProviderDetails]) -> ProviderTree:
         tree.update_traits(one.uuid, one.traits)
         tree.update_aggregates(one.uuid, one.aggregates)
     return tree
+
+
+def node_uuid(cell: CellDatabase, instance: Instance) -> str:
+    """Return the uuid of the instance's node. Raises ComputeHostNotFound if it has no record."""
+    node = cell.compute_nodes.by_host_and_node(instance.host or "", instance.node or "")
+    if node is None:
+        raise exceptions.ComputeHostNotFound(host=instance.host)
+    return node.uuid
 
 
 def holding_of(cell: CellDatabase, instance: Instance) -> InstanceHolding:

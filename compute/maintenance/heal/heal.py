@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import enum
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
 from compute.maintenance.heal.doubling import Doubled, doubled, mended
@@ -22,9 +19,11 @@ from compute.maintenance.heal.guest_places import (
     Knowing,
     devices,
     holding_of,
+    node_uuid,
     own_share,
 )
 from compute.maintenance.heal.placing import VGPU, PlacedShares, place, requested
+from compute.maintenance.heal.port_healing import PortHealing
 from compute.maintenance.heal.ports import Port, PortAllocation, Ports
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
 from compute.provider_tree.allocation_records import Allocations
@@ -33,7 +32,6 @@ from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
 from compute.report.consumers.allocations import CONSUMER_GENERATION_VERSION
 from compute.report.consumers.consumer import write_consumer
-from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
 from compute.report.wire.context import RequestContext
 
 
@@ -98,7 +96,7 @@ class Healer:
         self._client = client
         self._context = context
         self._cell = cell
-        self._ports = ports
+        self._port_healing = PortHealing(client, context, cell, ports)
         self._driver = driver
         self._gpu_classes = sorted(gpu_classes)
         self._mend = mend
@@ -167,7 +165,7 @@ class Healer:
         placed: list[tuple[Port, PortAllocation]] = []
         if with_ports:
             before = copy.deepcopy(payload)
-            placed = self._add_ports(instance, payload, rebuilt)
+            placed = self._port_healing.add(instance, payload, rebuilt)
             if payload != before and step is HealStep.NOTHING:
                 step = HealStep.UPDATE
         return Healing(instance, step, payload, placed, reasons, names, doubles)
@@ -183,7 +181,7 @@ class Healer:
         """
         if not self._is_as_planned(healing.instance):
             raise InstanceChanged
-        with self._updated_ports(healing.ports):
+        with self._port_healing.updated(healing.ports):
             self._write(healing)
             if healing.step is HealStep.CREATE and not self._is_as_planned(healing.instance):
                 self._take_back(healing)
@@ -238,7 +236,7 @@ class Healer:
         """Return all allocations that the instance should have, and provider uuid → name."""
         if "accel:device_profile" in instance.flavor.extra_specs:
             raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
-        tree = read_tree(self._client, self._context, self._node_uuid(instance))
+        tree = read_tree(self._client, self._context, node_uuid(self._cell, instance))
         share = own_share(holding_of(self._cell, instance))
         asked = requested(instance, tree)
         resources = Counter(asked)
@@ -275,133 +273,10 @@ class Healer:
         held = holding_of(self._cell, instance)
         if held.moves:
             return [], {}
-        tree = read_tree(self._client, self._context, self._node_uuid(instance))
+        tree = read_tree(self._client, self._context, node_uuid(self._cell, instance))
         knowing = Knowing(self._driver, own_share(held), instance, tree)
         names = {one.uuid: one.name for one in tree}
         return doubled(suspected, allocations, names, knowing), names
-
-    def _node_uuid(self, instance: Instance) -> str:
-        node = self._cell.compute_nodes.by_host_and_node(instance.host or "", instance.node or "")
-        if node is None:
-            raise exceptions.ComputeHostNotFound(host=instance.host)
-        return node.uuid
-
-    # Ports
-
-    def _add_ports(
-        self, instance: Instance, payload: dict[str, Any], rebuilt: bool
-    ) -> list[tuple[Port, PortAllocation]]:
-        """Add what the instance's ports lack to `payload`; return the new allocation of each port.
-
-        :param rebuilt: whether `payload` was made anew from the flavor: then it lacks also the
-            allocations of the ports that have some already
-        """
-        ports = [port for port in self._ports.of_instance(instance.uuid) if port.groups()]
-        lacking = [port for port in ports if port.lacks_allocation]
-        settled = [port for port in ports if not port.lacks_allocation]
-        if rebuilt:
-            lacking += self._add_settled_ports(instance, payload, settled)
-        else:
-            # Another run was killed between its write of the port and that of the allocations.
-            self._add_settled_ports(
-                instance, payload, [one for one in settled if _lost(one, payload)]
-            )
-        if not lacking:
-            return []
-        candidate = self._only_candidate(instance, lacking)
-        for provider, part in candidate["allocations"].items():
-            _add(payload, provider, part["resources"])
-        return [(port, port.placed(candidate["mappings"])) for port in lacking]
-
-    def _add_settled_ports(
-        self, instance: Instance, payload: dict[str, Any], ports: list[Port]
-    ) -> list[Port]:
-        """Add what the ports have already to `payload`; return those with allocations elsewhere."""
-        if not ports:
-            return []
-        rows = self._client.get_providers_in_tree(self._context, self._node_uuid(instance))
-        here = {row["uuid"] for row in rows}
-        elsewhere = []
-        for port in ports:
-            got = port.got()
-            if any(provider not in here for provider, _ in got):
-                elsewhere.append(port)
-                continue
-            for provider, resources in got:
-                _add(payload, provider, resources)
-        return elsewhere
-
-    def _only_candidate(self, instance: Instance, ports: list[Port]) -> dict[str, Any]:
-        root = self._node_uuid(instance)
-        groups = {
-            suffix: RequestGroup(group.resources, group.required_traits, in_tree=root)
-            for port in ports
-            for suffix, group in port.groups().items()
-        }
-        request = ResourceRequest(
-            groups,
-            group_policy="none" if len(groups) > 1 else None,
-            same_subtree=tuple(port.same_subtree() for port in ports if port.same_subtree()),
-        )
-        found = self._client.get_allocation_candidates(self._context, request)
-        if found is None:
-            raise exceptions.PlacementAPIConnectFailure()
-        candidates = found[0] or []
-        if len(candidates) != 1:
-            raise exceptions.AllocationUpdateFailed(
-                consumer_uuid=instance.uuid,
-                error=f"there are {len(candidates)} candidates for the resources of its ports "
-                f"{', '.join(port.id for port in ports)}, and one is needed",
-            )
-        return copy.deepcopy(candidates[0])
-
-    @contextlib.contextmanager
-    def _updated_ports(self, ports: list[tuple[Port, PortAllocation]]) -> Iterator[None]:
-        done: list[Port] = []
-        try:
-            for port, allocation in ports:
-                self._set(port, allocation)
-                done.append(port)
-            yield
-        except BaseException:
-            self._set_back(done)
-            raise
-
-    def _set(self, port: Port, allocation: PortAllocation) -> None:
-        try:
-            self._ports.set_allocation(port, allocation)
-        except BaseException:
-            # The port may be updated although the answer was lost.
-            with contextlib.suppress(exceptions.UnableToUpdatePorts):
-                self._ports.set_allocation(port, port.allocation)
-            raise
-
-    def _set_back(self, ports: list[Port]) -> None:
-        failed, errors = [], []
-        for port in ports:
-            try:
-                self._ports.set_allocation(port, port.allocation)
-            except (exceptions.UnableToUpdatePorts, ClientException) as error:
-                failed.append(port.id)
-                errors.append(str(error))
-        if failed:
-            raise exceptions.UnableToRollbackPortUpdates(
-                error="; ".join(errors), port_uuids=", ".join(failed)
-            )
-
-
-def _add(payload: dict[str, Any], provider: str | None, resources: Mapping[str, int]) -> None:
-    held = payload["allocations"].setdefault(provider, {"resources": {}})["resources"]
-    for name, amount in resources.items():
-        held[name] = held.get(name, 0) + amount
-
-
-def _lost(port: Port, payload: Mapping[str, Any]) -> bool:
-    """Say whether the port's profile names an allocation that the payload lacks."""
-    held: Mapping[str | None, Any] = _resources(payload["allocations"])
-    return any(
-        resources.keys() - held.get(provider, {}).keys() for provider, resources in port.got()
-    )
 
 
 def _resources(allocations: Mapping[str, Any]) -> dict[Any, Any]:
