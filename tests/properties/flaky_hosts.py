@@ -87,11 +87,12 @@ class FlakyAdapter(Adapter):
 
 @dataclass
 class Settings:
-    """How the hosts are configured."""
+    """How the hosts are configured, and whether the scheduler allocates devices."""
 
     allocation_writer: str
     report_in_placement: bool = False
     shared_storage: bool = False
+    ordered_devices: bool = False
 
 
 @dataclass

@@ -100,8 +100,35 @@ class World:
         if not guest.by_scheduler:
             return None
         given = {host.uuid: resources_from_flavor(flavor)}
+        if self.settings.ordered_devices:
+            given |= self._last_free_devices(host, self.instance(guest).pci_requests)
         self.outsider.allocate(given, guest.uuid)
-        return {host.uuid: {"resources": given[host.uuid]}}
+        return {uuid: {"resources": part} for uuid, part in given.items()}
+
+    def _last_free_devices(self, host, requests):
+        """Return what a scheduler allocates: the last devices, where a tracker takes the first.
+
+        If none is free, none is allocated, as by a scheduler that doesn't know of devices.
+        """
+        found = {}
+        for request in requests:
+            wanted = request["spec"][0]["resource_class"]
+            for uuid, name in sorted(self._tree(host).items(), key=lambda row: row[1]):
+                record = self.outsider.inventory(uuid).get(wanted)
+                usage = self.outsider.call("GET", f"/resource_providers/{uuid}/usages")["usages"]
+                if name != host.name and record and record["total"] > usage[wanted]:
+                    found = {uuid: {wanted: request["count"]}}
+        return found
+
+    def _check_orders(self, host, given, devices):
+        """Assert that a claim took the devices that were allocated, if any were."""
+        names = self._tree(host)
+        ordered = Counter(
+            {names[uuid]: sum(part["resources"].values()) for uuid, part in (given or {}).items()}
+        )
+        del ordered[host.name]
+        tops = (device.get("parent_addr", device["address"]) for device in devices)
+        assert ordered in (Counter(), Counter(f"{host.name}_{top.upper()}" for top in tops))
 
     def move_to_migration(self, guest):
         if guest.by_scheduler:
@@ -146,6 +173,7 @@ class World:
         except _REFUSALS:
             self._bury(guest)
             return False
+        self._check_orders(host, given, instance.pci_devices)
         instance.vm_state, instance.task_state = "active", None
         self.cell.instances.save(instance)
         guest.phase, guest.holds = "active", {host.name: [guest.flavor]}
@@ -246,6 +274,7 @@ class World:
         except _REFUSALS:
             self._give_up(guest, "error")
             return False
+        self._check_orders(host, given, instance.migration_context.new_pci_devices)
         guest.phase = f"{kind} claimed"
         guest.holds.setdefault(guest.dest, []).append(guest.moves_to)
         return True

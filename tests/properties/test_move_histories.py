@@ -32,7 +32,11 @@ KINDS = [
     Settings(writer, report_in_placement)
     for writer in ("scheduler", "auto", "tracker")
     for report_in_placement in (False, True)
-] + [Settings("tracker", shared_storage=True)]
+] + [
+    Settings("tracker", shared_storage=True),
+    Settings("scheduler", report_in_placement=True, ordered_devices=True),
+    Settings("auto", report_in_placement=True, ordered_devices=True),
+]
 
 
 @pytest.mark.parametrize("settings", KINDS, ids=str)
