@@ -183,6 +183,10 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "driver": {"provider_tree"},
         "provider_config": {"config", "exceptions", "provider_tree"},
         "records": {"exceptions", "provider_tree"},
+        # the one translation of a guest's flavor, image and ports: pure
+        "requests": {"records", "report.consumers.resource_request"},
+        "requests.reading": {"records"},
+        "requests.features": {"requests.reading"},
         "consumers": {"provider_tree", "records"},
         "pci": {"exceptions", "provider_tree"},
         "report": {"config", "exceptions", "provider_tree"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -59,6 +59,8 @@ class ResourceRequest:
     def to_querystring(self, default_limit: int | None = None) -> str:
         """Return the whole query, url-encoded, its parameters in alphabetical order."""
         pairs = [pair for suffix, group in self.groups.items() for pair in group.parameters(suffix)]
+        # As nova sends it; placement's answer says that there are traits without resources.
+        pairs += [(f"resources{suffix}", "") for suffix in self._without_resources()]
         limit = default_limit if self.limit is None else self.limit
         if limit is not None:
             pairs.append(("limit", str(limit)))
@@ -70,6 +72,14 @@ class ResourceRequest:
         for suffixes in self.same_subtree:
             pairs.append(("same_subtree", ",".join(sorted(suffixes))))
         return urlencode(sorted(pairs))
+
+    def _without_resources(self) -> Iterator[str]:
+        """Yield the suffixes of groups that have traits alone, and no others beside them."""
+        together = frozenset[str]().union(*self.same_subtree)
+        for suffix, group in self.groups.items():
+            traits = group.required_traits or group.forbidden_traits
+            if traits and not group.resources and suffix not in together:
+                yield suffix
 
 
 def _traits(required: frozenset[str], forbidden: frozenset[str]) -> str:

@@ -1,0 +1,1 @@
+"""What a flavor and an image say, read as nova reads it."""
