@@ -46,6 +46,7 @@ CATEGORIES: Categories = {
         "migrate_compute_inventory": (
             "compute.cli.commands.migrate_compute_inventory:migrate_compute_inventory"
         ),
+        "request": "compute.cli.commands.request:request",
         "sync_aggregates": "compute.cli.commands.sync_aggregates:sync_aggregates",
         "tree": "compute.cli.commands.tree:tree",
     }

@@ -17,6 +17,7 @@ from compute.config import (
     berth,
     compute,
     devices,
+    filter_scheduler,
     identity,
     ironic,
     libvirt,
@@ -44,6 +45,7 @@ FILES = (
     pci,
     placement_database,
     scheduler,
+    filter_scheduler,
     berth,
 )
 

@@ -69,6 +69,12 @@ OPTIONS = [
         "service offers that. If not, or with another placement service, providers are read and "
         "written one by one.",
     ),
+    cfg.BoolOpt(
+        "owner_trait",
+        default=True,
+        help="All nova-compute services are of release 34 or newer, so that the scheduler asks for "
+        "nodes that have the trait OWNER_NOVA. Commands translate flavors as it does.",
+    ),
     cfg.PortOpt(
         "metrics_port",
         min=1,

@@ -15,4 +15,11 @@ OPTIONS = [
         default=[],
         help="A JSON object that names PCI devices guests may use; may be given several times.",
     ),
+    cfg.MultiStrOpt(
+        "alias",
+        default=[],
+        help="A JSON object that defines a name by which flavors ask for PCI devices; may be given "
+        "several times. Give what nova's scheduler has: commands translate flavors as it does. "
+        "Without any, they leave PCI devices out.",
+    ),
 ]

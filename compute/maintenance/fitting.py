@@ -52,7 +52,15 @@ class WantedResources:
 
 
 def of_flavor(cell: CellDatabase, name: str) -> WantedResources:
-    """Return what a flavor asks for, as the newest instance that has it recorded it.
+    """Return what a flavor asks for.
+
+    Raises UnknownName if no instance in the records has the flavor.
+    """
+    return _wanted(name, known_flavor(cell, name))
+
+
+def known_flavor(cell: CellDatabase, name: str) -> Flavor:
+    """Return a flavor as the newest instance that has it recorded it.
 
     Raises UnknownName if no instance in the records has the flavor.
     """
@@ -64,7 +72,7 @@ def of_flavor(cell: CellDatabase, name: str) -> WantedResources:
         raise UnknownName(
             f"No instance in the records has the flavor {name!r}. The records know: {listed}."
         )
-    return _wanted(name, known[name])
+    return known[name]
 
 
 def of_all_flavors(cell: CellDatabase) -> list[WantedResources]:

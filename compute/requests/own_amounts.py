@@ -1,6 +1,5 @@
 """What a flavor has itself: processors, memory and disk."""
 
-import math
 from collections.abc import Mapping
 
 from compute.records.instance import Flavor
@@ -9,7 +8,7 @@ from compute.records.instance import Flavor
 def disk_gb(flavor: Flavor, booted_from_volume: bool) -> int:
     """Return root, ephemeral and swap disk together. Swap is in MiB and rounded up."""
     root = 0 if booted_from_volume else flavor.root_gb
-    return root + flavor.ephemeral_gb + math.ceil(flavor.swap / 1024)
+    return root + flavor.ephemeral_gb + -(-flavor.swap // 1024)
 
 
 def own_amounts(flavor: Flavor, booted_from_volume: bool) -> Mapping[str, int]:

@@ -279,6 +279,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "provider_tree",
             "records",
             "report",
+            "requests",
             "resource_tracker",
             "service",
             "placement.installation",

@@ -58,6 +58,10 @@ class ResourceRequest:
 
     def to_querystring(self, default_limit: int | None = None) -> str:
         """Return the whole query, url-encoded, its parameters in alphabetical order."""
+        return urlencode(self.parameters(default_limit))
+
+    def parameters(self, default_limit: int | None = None) -> list[tuple[str, str]]:
+        """Return the whole query, as (name, value) in alphabetical order."""
         pairs = [pair for suffix, group in self.groups.items() for pair in group.parameters(suffix)]
         # As nova sends it; placement's answer says that there are traits without resources.
         pairs += [(f"resources{suffix}", "") for suffix in self._without_resources()]
@@ -71,7 +75,7 @@ class ResourceRequest:
             pairs.append(("root_required", root_traits))
         for suffixes in self.same_subtree:
             pairs.append(("same_subtree", ",".join(sorted(suffixes))))
-        return urlencode(sorted(pairs))
+        return sorted(pairs)
 
     def _without_resources(self) -> Iterator[str]:
         """Yield the suffixes of groups that have traits alone, and no others beside them."""
