@@ -63,7 +63,8 @@ class OrderBook:
     ) -> Orders:
         """Return the orders of a claim.
 
-        :param given: the caller's allocations, provider uuid → `{"resources": {class: amount}}`
+        :param given: the caller's allocations, provider uuid → `{"resources": {class: amount}}`. If
+            they have none of devices and named resources, placement is asked
         :param anew: whether the instance keeps what it has of the node already. What placement has
             for that isn't an order
         :param with_named: whether named resources are claimed, too
@@ -71,11 +72,12 @@ class OrderBook:
         Raises ComputeResourcesUnavailable if placement can't be asked for them.
         """
         classes = self._classes(node, with_named)
-        if given or not classes:
-            return Orders(consumer, _within(classes, given or {}), anew)
+        ordered = _within(classes, given or {})
+        if ordered or not classes:
+            return Orders(consumer, ordered, anew)
         found = _within(classes, self._held(context, consumer))
         moved: dict[str, dict[str, int]] = {}
-        if migration is not None:
+        if migration is not None and migration.id is not None:
             moved = _within(classes, self._held(context, migration.uuid))
             comes = (migration.source_compute, migration.source_node) != (self._host, node.name)
             if comes and moved and not found:
@@ -115,13 +117,14 @@ class OrderBook:
         return found
 
     def _has(self, node: TrackedNode, instance_uuid: str) -> dict[str, Counter[str]]:
-        """Return provider uuid → class → how much of it the instance has, as the records say."""
-        held = node.holdings.get(instance_uuid)
+        """Return provider uuid → class → how much of it the instance has or has claimed."""
+        owners = node.device_owners()
         has: dict[str, Counter[str]] = {}
+        for uuid, place in self.places(node).items():
+            own = [one for one in place.addresses if owners.get(one) == instance_uuid]
+            has[uuid] = Counter({place.resource_class: len(own)})
+        held = node.holdings.get(instance_uuid)
         for share in held.shares if held is not None else ():
-            for uuid, place in self.places(node).items():
-                amount = len(share.addresses.intersection(place.addresses))
-                has.setdefault(uuid, Counter())[place.resource_class] += amount
             for resource in share.resources:
                 counts = has.setdefault(resource.provider_uuid, Counter())
                 counts[resource.resource_class] += 1

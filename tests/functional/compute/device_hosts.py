@@ -2,6 +2,7 @@
 
 from compute.provider_tree import Resource
 from compute.records.instance import Flavor, Instance
+from compute.records.migration import Migration
 from compute.report.wire.context import admin_context
 from virt.fake import MediumFakeDriver
 from virt.inventory import record
@@ -126,6 +127,19 @@ class DeviceHost:
         """Claim for the guest and return the addresses of its devices."""
         self.rt.instance_claim(CONTEXT, instance, self.name, given)
         return addresses(instance.pci_devices)
+
+    def resize(self, instance):
+        """Begin a resize on this host, and return its migration."""
+        instance.vm_state, instance.task_state = "active", "resize_prep"
+        self.host.cell.instances.save(instance)
+        migration = Migration(
+            instance.uuid,
+            migration_type="resize",
+            source_compute=self.name,
+            source_node=self.name,
+        )
+        self.host.cell.migrations.create(migration)
+        return migration
 
     def delete(self, instance):
         """Delete the guest, and its allocations as the API does."""

@@ -3,6 +3,7 @@
 import pytest
 
 from compute import exceptions
+from compute.records.migration import LIVE_MIGRATION, Migration
 from tests.functional.compute.device_hosts import (
     CARD,
     CARD_CLASS,
@@ -187,6 +188,42 @@ class TestOneTimeUse:
         once.update()
         assert (once.held(guest.uuid), self.reserved(once)) == ({SECOND: 1}, [0, 1])
 
+    @pytest.mark.parametrize("ends", ["confirm", "revert", "abort"])
+    def test_a_resize_on_its_host_burns_the_old_and_the_new_device(self, once, outsider, ends):
+        guest = once.guest(GPU)
+        once.claim(guest, once.scheduled(guest.uuid))
+        migration = once.resize(guest)
+        assert once.rt.reportclient.move_allocations(CONTEXT, guest.uuid, migration.uuid)
+        given = once.scheduled(guest.uuid, SECOND)
+        claim = once.rt.resize_claim(CONTEXT, guest, guest.flavor, once.name, migration, given)
+        assert self.reserved(once) == [1, 1]
+        once.update()
+        assert (once.held(migration.uuid), once.held(guest.uuid)) == ({FIRST: 1}, {SECOND: 1})
+        if ends == "confirm":
+            once.rt.drop_move_claim_at_source(CONTEXT, guest, migration)
+            outsider.call("DELETE", f"/allocations/{migration.uuid}")
+        else:
+            if ends == "revert":
+                once.rt.drop_move_claim_at_dest(CONTEXT, guest, migration)
+            else:
+                claim.abort()
+            assert once.rt.reportclient.move_allocations(CONTEXT, migration.uuid, guest.uuid)
+            guest.vm_state, guest.task_state = "active", None
+            once.host.cell.instances.save(guest)
+        once.update()
+        assert once.held(guest.uuid) == {(SECOND if ends == "confirm" else FIRST): 1}
+        assert self.reserved(once) == [1, 1]
+
+    def test_two_ports_get_two_devices(self, once):
+        guest = once.guest()
+        once.claim(guest, once.scheduled(guest.uuid))
+        request = type("Asked", (), {"instance_uuid": guest.uuid, "requests": [{"count": 1}]})
+        claimed = [once.rt.claim_pci_devices(CONTEXT, request, None) for _ in range(3)]
+        assert [addresses(devices) for devices in claimed] == [[FIRST], [SECOND], []]
+        once.rt.allocate_pci_devices_for_instance(CONTEXT, guest)
+        once.update()
+        assert once.held(guest.uuid) == {FIRST: 1, SECOND: 1}
+
     def test_a_port_that_is_attached_has_its_device_reserved_at_once(self, once):
         guest = once.guest()
         once.claim(guest, once.scheduled(guest.uuid))
@@ -274,8 +311,6 @@ class TestMoves:
         elif claim == "rebuild_claim":
             made = on.rt.rebuild_claim(CONTEXT, instance, on.name, given)
         else:
-            from compute.records.migration import LIVE_MIGRATION, Migration
-
             migration = Migration(instance.uuid, migration_type=LIVE_MIGRATION)
             made = on.rt.live_migration_claim(CONTEXT, instance, on.name, migration, None, given)
         return made, addresses(instance.migration_context.new_pci_devices)
@@ -298,19 +333,9 @@ class TestMoves:
         assert two.held(guest.uuid) == {SECOND: 1}
 
     def test_a_resize_on_its_host_takes_the_new_device_that_was_given(self, two, outsider):
-        from compute.records.migration import Migration
-
         guest = two.guest(GPU)
         two.claim(guest, two.scheduled(guest.uuid, FIRST))
-        guest.vm_state, guest.task_state = "active", "resize_prep"
-        two.host.cell.instances.save(guest)
-        migration = Migration(
-            guest.uuid,
-            migration_type="resize",
-            source_compute=two.name,
-            source_node=two.name,
-        )
-        two.host.cell.migrations.create(migration)
+        migration = two.resize(guest)
         outsider.call("DELETE", f"/allocations/{guest.uuid}")
         two.scheduled(migration.uuid, FIRST)
         given = two.scheduled(guest.uuid, SECOND)
@@ -318,6 +343,26 @@ class TestMoves:
         assert addresses(guest.migration_context.new_pci_devices) == [SECOND]
         two.update()
         assert (two.held(migration.uuid), two.held(guest.uuid)) == ({FIRST: 1}, {SECOND: 1})
+
+    def test_a_caller_may_give_only_what_is_not_a_device(self, two):
+        guest = two.guest(GPU)
+        given = two.scheduled(guest.uuid, SECOND)
+        del given[two.provider(SECOND)]
+        assert two.claim(guest, given) == [SECOND]
+
+    def test_a_resize_on_its_host_without_orders_takes_another_device(self, two):
+        guest = two.guest(GPU)
+        two.claim(guest, two.scheduled(guest.uuid))
+        migration = two.resize(guest)
+        two.rt.resize_claim(CONTEXT, guest, guest.flavor, two.name, migration, None)
+        assert addresses(guest.migration_context.new_pci_devices) == [SECOND]
+        two.update()
+        assert two.held(guest.uuid) == {FIRST: 1, SECOND: 1}
+
+    def test_a_guest_that_is_unshelved_takes_what_was_allocated(self, two):
+        guest = two.guest(GPU, vm_state="shelved_offloaded", task_state="spawning")
+        two.scheduled(guest.uuid, SECOND)
+        assert two.claim(guest) == [SECOND]
 
     def test_a_guest_that_is_rebuilt_on_its_host_keeps_its_device(self, two):
         guest = two.guest(GPU)
