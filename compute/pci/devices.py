@@ -47,6 +47,7 @@ def assign(
     ordered: Sequence[Device],
     free: Sequence[Device],
     is_usable: Callable[[Device], bool] = lambda device: True,
+    is_near: Callable[[Device, Request], bool] = lambda device, request: True,
 ) -> list[Device] | None:
     """Return one device for each that is requested: all of `ordered`, the rest from `free`.
 
@@ -54,18 +55,23 @@ def assign(
     devices are not what is requested, or the free ones too few.
 
     :param is_usable: asked late, and only of devices that are as requested
+    :param is_near: says whether the device is where the request wants it
     """
     slots = [request for request in requests for _ in range(request["count"])]
+
     # A bipartite matching. A device or request that has a partner once keeps having one.
     given: dict[int, Device] = {}
     holders: dict[str, int] = {}
+
+    def suits(device: Device, request: Request) -> bool:
+        return _meets(device, request) and is_near(device, request)
 
     def pair(slot: int, device: Device) -> None:
         given[slot], holders[device["address"]] = device, slot
 
     def place(device: Device, asked: set[int]) -> bool:
         for slot, request in enumerate(slots):
-            if slot not in asked and _meets(device, request):
+            if slot not in asked and suits(device, request):
                 asked.add(slot)
                 if slot not in given or place(given[slot], asked):
                     pair(slot, device)
@@ -75,7 +81,7 @@ def assign(
     def find(slot: int, asked: set[str]) -> bool:
         for device in [*ordered, *free]:
             address = device["address"]
-            if address in asked or not _meets(device, slots[slot]):
+            if address in asked or not suits(device, slots[slot]):
                 continue
             asked.add(address)
             if address in holders:

@@ -8,6 +8,7 @@ tracker writes the allocations.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
@@ -48,10 +49,29 @@ class ClaimRoom:
     :param placed_topologies: the NUMA topologies of the instances on the node, with the host cell
         of each instance cell
     :param pci_problem: why the instance can't have its devices, if it can't
+    :param cells: the host cells that are near the instance's devices; None: any will do
     """
 
     placed_topologies: list[dict[str, Any]] = field(default_factory=list)
     pci_problem: str | None = None
+    cells: Collection[int] | None = None
+
+
+def cell_ratios(node: ComputeNode, limits: Mapping[str, Any] | None) -> tuple[float, float]:
+    """Return by how much processors and memory of NUMA cells may be overcommitted.
+
+    :param limits: `cpu_allocation_ratio` and `ram_allocation_ratio`, or both in `numa_topology`, a
+        dict or an object, as nova sends them. They come before those of the record
+    """
+    given = limits or {}
+    numa = given.get("numa_topology")
+
+    def ratio(name: str) -> float:
+        of_cells = numa.get(name) if isinstance(numa, Mapping) else getattr(numa, name, None)
+        found: float = given.get(name) or of_cells or getattr(node, name) or 1.0
+        return found
+
+    return ratio("cpu_allocation_ratio"), ratio("ram_allocation_ratio")
 
 
 class NopClaim:
@@ -82,8 +102,7 @@ class Claim(NopClaim):
 
     :param tracker: the resource tracker that makes the claim
     :param pci_requests: the devices that the instance requests
-    :param limits: `cpu_allocation_ratio` and `ram_allocation_ratio` of NUMA cells; without them,
-        those of the record count
+    :param limits: see `cell_ratios`
     :param room: what the claim is tested against; None: an empty node
 
     Raises ComputeResourcesUnavailable if it doesn't fit; all reasons are in the message.
@@ -111,7 +130,7 @@ class Claim(NopClaim):
         reasons = [
             reason
             for reason in (
-                self._test_numa(compute_node, room.placed_topologies, limits or {}),
+                self._test_numa(compute_node, room, limits),
                 room.pci_problem,
             )
             if reason
@@ -120,7 +139,7 @@ class Claim(NopClaim):
             raise exceptions.ComputeResourcesUnavailable(reason="; ".join(reasons))
 
     def _test_numa(
-        self, node: ComputeNode, placed: list[dict[str, Any]], limits: dict[str, Any]
+        self, node: ComputeNode, room: ClaimRoom, limits: dict[str, Any] | None
     ) -> str | None:
         """Place the instance's cells; return why that can't be done."""
         wanted = self.instance.numa_topology
@@ -128,10 +147,10 @@ class Claim(NopClaim):
             return None
         self.claimed_numa_topology = numa_fit.fit(
             node.numa_topology,
-            placed,
+            room.placed_topologies,
             wanted,
-            limits.get("cpu_allocation_ratio") or node.cpu_allocation_ratio or 1.0,
-            limits.get("ram_allocation_ratio") or node.ram_allocation_ratio or 1.0,
+            *cell_ratios(node, limits),
+            within=room.cells,
         )
         if self.claimed_numa_topology is None:
             return "Requested instance NUMA topology cannot fit the given host NUMA topology"

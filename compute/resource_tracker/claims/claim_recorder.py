@@ -17,6 +17,8 @@ from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocations import AllocationWriter
 from compute.resource_tracker.allocations.device_shares import DeviceNotes, DeviceShares
+from compute.resource_tracker.claims import numa_fit
+from compute.resource_tracker.claims.claim import cell_ratios
 from compute.resource_tracker.claims.device_choice import ChosenDevices, DeviceChoice
 from compute.resource_tracker.claims.orders import OrderBook, Orders
 from compute.resource_tracker.node import usage
@@ -85,10 +87,22 @@ class ClaimRecorder:
         return self._orders.of(context, instance.uuid, node, given, migration, anew)
 
     def choose_devices(
-        self, context: RequestContext, instance: Instance, node: TrackedNode, orders: Orders
+        self,
+        context: RequestContext,
+        instance: Instance,
+        node: TrackedNode,
+        orders: Orders,
+        limits: Mapping[str, Any] | None,
     ) -> ChosenDevices:
-        """Return the devices that the claim takes."""
-        return self._choice.choose(context, node, instance.uuid, instance.pci_requests, orders)
+        """Return the devices that the claim takes, and the host cells that they are near."""
+        wanted, sets = instance.numa_topology, []
+        if wanted and (instance.pci_requests or orders.parts):
+            ratios = cell_ratios(node.record, limits)
+            placed = node.placed_topologies()
+            sets = list(numa_fit.cell_sets(node.record.numa_topology, placed, wanted, *ratios))
+        return self._choice.choose(
+            context, node, instance.uuid, instance.pci_requests, orders, sets
+        )
 
     def choose_more_devices(
         self, context: RequestContext, uuid: str, node: TrackedNode, requests: list[dict[str, Any]]

@@ -51,7 +51,7 @@ class Claims:
         with self._nodes.lock(nodename):
             node = self._recorder.available_node(nodename)
             orders = self._recorder.orders(context, instance, node, allocations)
-            chosen = self._recorder.choose_devices(context, instance, node, orders)
+            chosen = self._recorder.choose_devices(context, instance, node, orders, limits)
             claim = Claim(
                 context,
                 instance,
@@ -60,7 +60,7 @@ class Claims:
                 node.record,
                 instance.pci_requests,
                 limits=limits,
-                room=ClaimRoom(node.placed_topologies(), chosen.problem),
+                room=ClaimRoom(node.placed_topologies(), chosen.problem, chosen.cells),
             )
             before = (instance.numa_topology, instance.pci_devices, instance.resources)
             instance.resources = named_resources.choose(node, instance.uuid, orders)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keystoneauth1.exceptions import ClientException
@@ -17,15 +17,20 @@ from compute.pci.tags import NETWORK
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.device_shares import DeviceNotes
+from compute.resource_tracker.claims.numa_fit import CellSet
 from compute.resource_tracker.claims.orders import OrderBook, Orders
 from compute.resource_tracker.node.node import TrackedNode
 
 
 class ChosenDevices(NamedTuple):
-    """The devices of a claim, marked as the instance's; or why it can't have them."""
+    """The devices of a claim, marked as the instance's; or why it can't have them.
+
+    `cells` are the host cells that they are near, if the instance has cells.
+    """
 
     devices: list[Device]
     problem: str | None = None
+    cells: frozenset[int] | None = None
 
 
 class _Refused(Exception):
@@ -54,8 +59,12 @@ class DeviceChoice:
         instance_uuid: str,
         requests: Sequence[Mapping[str, Any]],
         orders: Orders,
+        cell_sets: Sequence[CellSet] = (),
     ) -> ChosenDevices:
         """Return the devices that are ordered; if none are, free ones that are as requested.
+
+        :param cell_sets: the sets of host cells that the instance fits on. Devices are near one of
+            them, as the `numa_policy` of their request says; nova's default is `legacy`
 
         A device that placement has is free if it has room there: it isn't reserved, and not
         allocated to anybody. With orders, requests that they don't serve get devices that placement
@@ -64,12 +73,14 @@ class DeviceChoice:
         places = self._orders.places(node)
         try:
             ordered = self._ordered(context, node, instance_uuid, orders, places)
-            if not requests:
-                found: list[Device] | None = ordered
-            else:
-                free = self._free(node, places, is_ordered=bool(ordered))
-                room = _Room(self, context, places, requests, free)
-                found = pci.assign(requests, ordered, free, room.has)
+            if not requests and not ordered:
+                return ChosenDevices([])
+            free = self._free(node, places, is_ordered=bool(ordered))
+            wanted = requests or [{"count": 1} for _ in ordered]
+            room = _Room(self, context, places, wanted, free)
+            found, cells = _near(
+                cell_sets, lambda near: pci.assign(wanted, ordered, free, room.has, near)
+            )
         except _Refused as refused:
             return ChosenDevices([], f"Claim pci failed: {refused}")
         except (
@@ -78,9 +89,12 @@ class DeviceChoice:
         ) as failure:
             return ChosenDevices([], f"Claim pci failed: placement can't be asked: {failure}")
         if found is None:
-            return ChosenDevices([], f"Claim pci failed: {_shortage(requests, ordered)}")
+            problem = _shortage(requests, ordered)
+            if cell_sets and pci.assign(wanted, ordered, free, room.has) is not None:
+                problem = "no such devices are near NUMA cells that the instance fits on"
+            return ChosenDevices([], f"Claim pci failed: {problem}")
         mark = {"instance_uuid": instance_uuid, "status": "allocated"}
-        return ChosenDevices([{**device, **mark} for device in found])
+        return ChosenDevices([{**device, **mark} for device in found], cells=cells)
 
     def room_of(self, context: RequestContext, uuid: str, place: DeviceProvider) -> int:
         """Return how many devices of a provider placement would allocate."""
@@ -185,6 +199,34 @@ class _Room:
             own = [one for one in self._suitable if self._provider_of.get(one) == uuid]
             self._usable[uuid] = own[: max(room, 0)]
         return device["address"] in self._usable[uuid]
+
+
+def _near(
+    cell_sets: Sequence[CellSet],
+    choose: Callable[[Callable[[Device, pci.Request], bool]], list[Device] | None],
+) -> tuple[list[Device] | None, frozenset[int] | None]:
+    """Return the devices for the first set of cells that has them near, and the set.
+
+    Requests with the policy `preferred` get devices that are near, if there is a set for that.
+    """
+    if not cell_sets:
+        return choose(lambda device, request: True), None
+    for preferred in ("required", "preferred"):
+        for one in cell_sets:
+
+            def is_near(
+                device: Device,
+                request: pci.Request,
+                one: CellSet = one,
+                preferred: str = preferred,
+            ) -> bool:
+                policy = request.get("numa_policy") or "legacy"
+                policy = preferred if policy == "preferred" else policy
+                return one.has_near(device.get("numa_node"), policy)
+
+            if (found := choose(is_near)) is not None:
+                return found, one.cells
+    return None, None
 
 
 def _told(listed: Sequence[str], owners: Mapping[str, str], instance_uuid: str) -> str:

@@ -64,7 +64,7 @@ class Moves:
             if migration is None:
                 migration = Migration(instance_uuid=instance.uuid, migration_type=kind)
             orders = self._recorder.orders(context, instance, node, allocations, migration)
-            chosen = self._recorder.choose_devices(context, instance, node, orders)
+            chosen = self._recorder.choose_devices(context, instance, node, orders, limits)
             claim = MoveClaim(
                 context,
                 instance,
@@ -76,7 +76,7 @@ class Moves:
                 instance.pci_requests,
                 migration,
                 limits,
-                room=ClaimRoom(node.placed_topologies(), chosen.problem),
+                room=ClaimRoom(node.placed_topologies(), chosen.problem, chosen.cells),
             )
             resources = named_resources.choose(node, instance.uuid, orders)
             self._lead_here(instance, node, migration)

@@ -5,12 +5,61 @@ An instance's is `{"cells": [{"vcpus", "memory_mb"}]}`; once placed, each cell h
 host cell. Every cell of an instance needs a host cell of its own.
 """
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Topology = Mapping[str, Any]
 Cell = Mapping[str, Any]
+
+# How many sets of host cells are tried for an instance with devices.
+_SETS = 1000
+
+
+@dataclass(frozen=True)
+class CellSet:
+    """Host cells that an instance may be placed on, one for each of its own.
+
+    :param sockets: host cell → its socket, where the host says so
+    """
+
+    cells: frozenset[int]
+    sockets: Mapping[int, int]
+
+    def has_near(self, device_cell: int | None, policy: str) -> bool:
+        """Say whether a device is near enough: `legacy`, `required`, `socket` or `preferred`.
+
+        With `legacy`, nova's default, a device of which nobody knows the cell is.
+        """
+        if policy == "preferred" or device_cell is None:
+            return policy in ("preferred", "legacy")
+        if device_cell in self.cells:
+            return True
+        socket = self.sockets.get(device_cell)
+        near = socket is not None and socket in {self.sockets.get(cell) for cell in self.cells}
+        return policy == "socket" and near
+
+
+def cell_sets(
+    host: str | None,
+    taken: Iterable[Topology],
+    wanted: Topology,
+    cpu_ratio: float = 1.0,
+    memory_ratio: float = 1.0,
+) -> Iterator[CellSet]:
+    """Yield the sets of host cells that `wanted` fits on, the first cells first.
+
+    There are none on a host without cells, and at most 1000 are tried.
+    """
+    cells = json.loads(host)["cells"] if host else []
+    sockets = {cell["id"]: cell["socket"] for cell in cells if cell.get("socket") is not None}
+    placed = list(taken)
+    combinations = itertools.combinations((cell["id"] for cell in cells), len(wanted["cells"]))
+    for chosen in itertools.islice(combinations, _SETS):
+        if fit(host, placed, wanted, cpu_ratio, memory_ratio, within=chosen) is not None:
+            yield CellSet(frozenset(chosen), sockets)
 
 
 def fit(
@@ -19,11 +68,13 @@ def fit(
     wanted: Topology,
     cpu_ratio: float = 1.0,
     memory_ratio: float = 1.0,
+    within: Collection[int] | None = None,
 ) -> dict[str, Any] | None:
     """Return `wanted` with a host cell for each of its cells, or None if they don't fit.
 
     :param host: the host's topology as its record has it; one without cells fits anything
     :param taken: the placed topologies of the instances that are there
+    :param within: the host cells that may be used; None: all
     """
     cells = json.loads(host)["cells"] if host else []
     if not cells:
@@ -31,6 +82,7 @@ def fit(
     free = {
         cell["id"]: [len(cell["cpus"]) * cpu_ratio, cell["memory_mb"] * memory_ratio]
         for cell in cells
+        if within is None or cell["id"] in within
     }
     for topology in taken:
         for cell in topology["cells"]:
