@@ -58,6 +58,7 @@ class EmptySearches:
         """Log that a search found nothing, and why."""
         # imported here because most processes never have an empty search
         from placement.extensions.explain.handler import relaxing_of
+        from placement.extensions.explain.budget import relaxing_of
         from placement.extensions.explain.operation import why_empty
 
         self.log(
