@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from placement.candidates.slots import WholeSlot
+
 #: steps between two looks at the clock; a step takes about a microsecond
 _STEPS = 2_000
 #: seconds between two checks whether the client is still there
@@ -16,8 +18,8 @@ class Searched(Protocol):
     """A tree that is searched for candidates, as messages describe it."""
 
     @property
-    def root(self) -> int | None:
-        """Return the slot of the root; None: any of several trees."""
+    def root(self) -> WholeSlot | None:
+        """Return the slot of the root in the whole cloud; None: any of several trees."""
 
     def options(self) -> list[tuple[str, int]]:
         """Return the suffix of each variable, and how many providers can serve it."""

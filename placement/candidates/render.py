@@ -19,9 +19,9 @@ from placement.candidates.cloud.prepared_texts import SEPARATOR
 from placement.candidates.cloud.summaries import Summaries
 from placement.candidates.cloud.uuid_table import LENGTH
 from placement.candidates.search import FoundCandidates
+from placement.candidates.slots import WholeSlot
 from placement.candidates.tree_problem import RequestShape
-from placement.candidates.trees.candidate_batch import CandidateBatch
-from placement.candidates.trees.tree_problems import ProblemFamily
+from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFamily
 from placement.microversions import Version
 
 ALLOCATIONS_BY_PROVIDER: Version = (1, 12)
@@ -108,7 +108,7 @@ class _Candidates:
         self._writer = SolutionWriter(shape, found.snapshot.names.classes, version)
         self._one_each = found.shuffle is not None
         #: the writer of the trees that have a batch to themselves, by root
-        self._bound: dict[int, tuple[BoundWriter, list[int]]] = {}
+        self._bound: dict[int, tuple[BoundWriter, list[WholeSlot]]] = {}
         #: by problem and solution
         self._templates: dict[object, Template] = {}
         self._used: list[Slots] = []

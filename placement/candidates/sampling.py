@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from placement.candidates.budget import Budget
 from placement.candidates.tree_problem import Solution
-from placement.candidates.trees.candidate_batch import CandidateBatch
 from placement.candidates.trees.counting import Allowance, TooManyToCount
 from placement.candidates.trees.rejection_sampling import BlindDraws
-from placement.candidates.trees.tree_problems import ProblemFamily
+from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFamily
 
 #: how many states are counted before candidates are sampled without; per family, and at least
 _STATES_EACH, _STATES = 100, 3_000

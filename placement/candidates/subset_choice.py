@@ -13,8 +13,9 @@ import numpy as np
 
 from placement.candidates.cloud.columns import Mask, Slots
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.cloud.tree_subset import TreeSubset, part_of
+from placement.candidates.cloud.tree_subset import TreeSubset, subset_of
 from placement.candidates.request import CandidateRequest, Group, Sets
+from placement.candidates.slots import WholeSlot, WholeSlots
 
 #: in clouds of fewer slots, a search looks at the whole cloud at once
 _SMALL = 4_000
@@ -32,8 +33,10 @@ _CHUNK = 1_024
 _MOST_EXTRA = 2_048
 
 
-def parts(snapshot: Snapshot, request: CandidateRequest, most: int | None) -> Iterator[TreeSubset]:
-    """Yield parts of the cloud that may have enough candidates, the smallest first.
+def subsets(
+    snapshot: Snapshot, request: CandidateRequest, most: int | None
+) -> Iterator[TreeSubset]:
+    """Yield subsets of the trees that may have enough candidates, the smallest first.
 
     :param most: how many candidates are enough; None: only all are
     """
@@ -101,10 +104,11 @@ def _first_trees(
     """
     if not len(roots):
         return
-    bound, lacks_singles, anchors = None, False, roots
+    anchors, lacks_singles = roots, False
+    bound: WholeSlot | None = None
     if length < len(roots) or not is_all:
         anchors = roots[:length]
-        bound = int(anchors[-1])
+        bound = WholeSlot(int(anchors[-1]))
         singles = snapshot.forest.singles
         if len(singles) > _MOST_EXTRA:
             lacks_singles = int(singles[-1]) > bound
@@ -113,9 +117,9 @@ def _first_trees(
             if is_all and roots is not snapshot.forest.roots:
                 singles = np.intersect1d(singles, roots, True)
             anchors = np.union1d(anchors, singles)
-    part = part_of(snapshot, anchors, lending, bound, lacks_singles)
-    if part is not None:
-        yield part
+    subset = subset_of(snapshot, WholeSlots(anchors), WholeSlots(lending), bound, lacks_singles)
+    if subset is not None:
+        yield subset
 
 
 def _among_few(snapshot: Snapshot, request: CandidateRequest, may_borrow: bool) -> Slots | None:

@@ -3,11 +3,16 @@
 A *variable* stands for what one provider has to give: a suffixed group, or one class of the
 unsuffixed group. A *local* stands for a provider that can serve variables: a provider of the tree,
 or a sharing provider that serves the tree. A *solution* chooses a local for each variable.
+
+Sets of locals, of variables and of traits are the bits of one integer: 0b1010 is the set of the
+locals 1 and 3. Such sets are small, and a search joins and compares many of them.
 """
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from placement.candidates.slots import WholeSlot
 
 #: (resource class id, amount)
 Demand = tuple[tuple[int, int], ...]
@@ -82,17 +87,18 @@ class TreeProblem:
 
     :param locals: the tree's own locals, then the locals that are lent
     :param places: where in the tree each of its own locals stands
-    :param lent: the slots of the sharing providers from other trees, one for each local lent
+    :param lent: the sharing providers from other trees, one for each local lent, as slots of the
+        whole cloud
     :param sharing: by local, whether it is a sharing provider
-    :param root: the slot of the root of one tree that has the problem
+    :param root: the slot in the whole cloud of the root of one tree that has the problem
     """
 
     shape: RequestShape
     locals: Sequence[Local]
     places: Sequence[int]
-    lent: tuple[int, ...]
+    lent: tuple[WholeSlot, ...]
     sharing: Sequence[bool]
-    root: int
+    root: WholeSlot
 
 
 def options_of(shape: RequestShape, locals_: Sequence[Local]) -> list[int]:
@@ -105,3 +111,19 @@ def options_of(shape: RequestShape, locals_: Sequence[Local]) -> list[int]:
                 1 << number for number, local in enumerate(locals_) if local.options & bit
             )
     return [by_kind[variable.kind] for variable in shape.variables]
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Yield the numbers of the bits that are set, ascending: 1 and 3 for 0b1010."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def union(masks: Sequence[int], chosen: Iterable[int]) -> int:
+    """Return the bits that are set in any of the chosen masks."""
+    found = 0
+    for index in chosen:
+        found |= masks[index]
+    return found

@@ -50,6 +50,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "candidates": {"domain", "errors", "metrics", "microversions", "storage"},
         "candidates.cloud": {
             "candidates.request",
+            "candidates.slots",
             "candidates.tree_problem",
             "domain",
             "microversions",
@@ -60,6 +61,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "candidates.masks": {
             "candidates.cloud",
             "candidates.request",
+            "candidates.slots",
             "candidates.tree_problem",
             "domain",
             "errors",
@@ -69,6 +71,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "candidates.cloud",
             "candidates.masks",
             "candidates.request",
+            "candidates.slots",
             "candidates.tree_problem",
         },
         "schemas": {"domain", "errors", "microversions"},

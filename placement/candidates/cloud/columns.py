@@ -1,7 +1,7 @@
-"""The snapshot's building blocks: columns of inventories, sets of providers.
+"""What columns of a cloud are made of: inventories of one class, sets of providers.
 
-Providers are known by *slot*: a dense index 0 … size-1 that a provider keeps while the snapshot
-lives. All of these are immutable; a change gives a new one that shares what it can.
+A provider is known by its *slot*, its index in all arrays: 0 … size-1. All of these are immutable;
+a change gives a new one that shares what it can.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from placement.candidates.cloud.patched_array import Patched
 from placement.domain.capacity import MAX_AMOUNT
 
+#: slots of the cloud whose columns are at hand (`slots.py`)
 Slots = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.uuid_table import UuidTable
+from placement.candidates.slots import WholeSlot
 
 #: with more changes than this, an index is laid out anew
 _MANY = 4_096
 
 
-class SlotsById(Mapping[int, int]):
+class SlotsById(Mapping[int, WholeSlot]):
     """The slots of providers by their ids. A change gives a new one.
 
     :param ids: ascending; `slots` runs parallel
@@ -29,19 +30,19 @@ class SlotsById(Mapping[int, int]):
         self,
         ids: npt.NDArray[np.int64],
         slots: Slots,
-        more: Mapping[int, int] | None = None,
+        more: Mapping[int, WholeSlot] | None = None,
         gone: frozenset[int] = frozenset(),
     ) -> None:
         self._ids, self._slots = ids, slots
         self._more, self._gone = more or {}, gone
 
-    def __getitem__(self, provider_id: int) -> int:
+    def __getitem__(self, provider_id: int) -> WholeSlot:
         found = self._more.get(provider_id)
         if found is not None:
             return found
         at = bisect.bisect_left(self._ids, provider_id)
         if at < len(self._ids) and self._ids[at] == provider_id and provider_id not in self._gone:
-            return int(self._slots[at])
+            return WholeSlot(int(self._slots[at]))
         raise KeyError(provider_id)
 
     def __iter__(self) -> Iterator[int]:
@@ -62,7 +63,7 @@ class SlotsById(Mapping[int, int]):
             found = np.where(of_more >= 0, of_more, found)
         return found
 
-    def changed(self, added: Mapping[int, int], removed: Iterable[int]) -> "SlotsById":
+    def changed(self, added: Mapping[int, WholeSlot], removed: Iterable[int]) -> "SlotsById":
         """Return them with more providers, and without some."""
         more, gone = dict(self._more), set(self._gone)
         for provider_id in removed:
@@ -102,7 +103,7 @@ class SlotsByUuid:
         table: UuidTable,
         hashes: npt.NDArray[np.uint32],
         slots: Slots,
-        more: Mapping[str, int],
+        more: Mapping[str, WholeSlot],
         gone: frozenset[int] = frozenset(),
     ) -> None:
         self._table, self._hashes, self._slots = table, hashes, slots
@@ -113,10 +114,10 @@ class SlotsByUuid:
         """Index the uuids of a table."""
         hashes = table.hashes()
         order = np.argsort(hashes).astype(np.int32)
-        more = {uuid: slot for slot, uuid in table.odd.items()}
+        more = {uuid: WholeSlot(slot) for slot, uuid in table.odd.items()}
         return cls(table, hashes[order], order, more, frozenset(table.odd))
 
-    def get(self, uuid: str) -> int | None:
+    def get(self, uuid: str) -> WholeSlot | None:
         """Return the slot of a provider, or None if there is no such provider."""
         found = self._more.get(uuid)
         if found is not None:
@@ -129,17 +130,20 @@ class SlotsByUuid:
         last = int(np.searchsorted(self._hashes, key, "right"))
         for slot in self._slots[first:last].tolist():
             if slot not in self._gone and self._table[slot] == uuid:
-                return int(slot)
+                return WholeSlot(slot)
         return None
 
-    def __getitem__(self, uuid: str) -> int:
+    def __getitem__(self, uuid: str) -> WholeSlot:
         found = self.get(uuid)
         if found is None:
             raise KeyError(uuid)
         return found
 
     def changed(
-        self, table: UuidTable, added: Mapping[str, int], removed: Mapping[int, str]
+        self,
+        table: UuidTable,
+        added: Mapping[str, WholeSlot],
+        removed: Mapping[WholeSlot, str],
     ) -> "SlotsByUuid":
         """Return them with more providers, and without some.
 
@@ -201,16 +205,16 @@ class Register:
         ids = np.concatenate([self.ids, np.array([key for key, _ in added], np.int64)])
         ids[list(gone.values())] = 0
         uuids = self.uuids.with_more([uuid for _, uuid in added])
-        first = len(self.ids)
+        slots = [WholeSlot(slot) for slot in range(len(self.ids), len(ids))]
         return Register(
             ids,
             uuids,
             self.slot_of_id.changed(
-                {key: slot for slot, (key, _) in enumerate(added, first)}, gone
+                {key: slot for slot, (key, _) in zip(slots, added, strict=True)}, gone
             ),
             self.slot_of_uuid.changed(
                 uuids,
-                {uuid: slot for slot, (_, uuid) in enumerate(added, first)},
+                {uuid: slot for slot, (_, uuid) in zip(slots, added, strict=True)},
                 {slot: uuids[slot] for slot in gone.values()},
             ),
         )

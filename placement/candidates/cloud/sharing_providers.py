@@ -4,46 +4,52 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from placement.candidates.cloud.cloud_columns import CloudColumns
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.tree_subset import SearchedTrees
+from placement.candidates.slots import SearchedSlots
 
 
-def reached_roots(snapshot: Snapshot, providers: Iterable[int]) -> Mask:
+def reached_roots(cloud: CloudColumns, providers: Iterable[int]) -> Mask:
     """Return the roots of all trees that any of these sharing providers serves in other trees.
 
     A provider serves every tree with any provider in one of its aggregates, so its own, too.
     """
-    aggregates = {key for slot in providers for key in snapshot.aggregates_of[slot]}
-    mask = np.zeros(snapshot.size, np.bool_)
+    aggregates = {key for slot in providers for key in cloud.aggregates_of[slot]}
+    mask = np.zeros(cloud.size, np.bool_)
     for aggregate_id in aggregates:
-        mask[snapshot.roots_of_aggregate(aggregate_id)] = True
+        mask[cloud.roots_of_aggregate(aggregate_id)] = True
     return mask
 
 
-def reached(snapshot: Snapshot, own: Mask, shared: Mask) -> Mask:
+def reached(cloud: CloudColumns, own: Mask, shared: Mask) -> Mask:
     """Return the roots of the trees that some of the providers serve.
 
     :param own: providers that serve their own tree
     :param shared: providers that serve other trees, if they are sharing providers
     """
-    forest = snapshot.forest
+    forest = cloud.forest
     roots = forest.roots_of(own) if forest.nested else own
-    sharing = snapshot.sharing
+    sharing = cloud.sharing
     if len(sharing):
         lending = sharing[shared[sharing]]
         if len(lending):
-            roots = roots | reached_roots(snapshot, lending.tolist())
+            roots = roots | reached_roots(cloud, lending.tolist())
     return roots
 
 
 class Lenders:
-    """The sharing providers that can serve a part of a request, looked up by tree."""
+    """The sharing providers that can serve a part of a request, looked up by tree.
 
-    def __init__(self, snapshot: Snapshot, providers: Iterable[int]) -> None:
-        self._snapshot = snapshot
+    :param trees: where the search looks
+    :param providers: the sharing providers, as slots of `trees.cloud`
+    """
+
+    def __init__(self, trees: SearchedTrees, providers: Iterable[int]) -> None:
+        self._trees, self._cloud = trees, trees.cloud
         self._by_aggregate: dict[int, list[int]] = {}
         for slot in providers:
-            for aggregate_id in snapshot.aggregates_of[slot]:
+            for aggregate_id in trees.cloud.aggregates_of[slot]:
                 self._by_aggregate.setdefault(aggregate_id, []).append(slot)
         self._known: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -52,14 +58,17 @@ class Lenders:
 
     def mask(self) -> Mask:
         """Return the roots of all trees they serve, their own included."""
-        mask = np.zeros(self._snapshot.size, np.bool_)
+        mask = np.zeros(self._cloud.size, np.bool_)
         for aggregate_id in self._by_aggregate:
-            mask[self._snapshot.roots_of_aggregate(aggregate_id)] = True
+            mask[self._cloud.roots_of_aggregate(aggregate_id)] = True
         return mask
 
     def of_tree(self, root: int, members: Iterable[int]) -> tuple[int, ...]:
-        """Return the providers that serve the tree without belonging to it, ascending."""
-        aggregates_of = self._snapshot.aggregates_of
+        """Return the providers that serve the tree without belonging to it.
+
+        They are in the ascending order of their slots in the whole cloud.
+        """
+        aggregates_of = self._cloud.aggregates_of
         found: set[int] = set()
         for slot in members:
             ids = aggregates_of[slot]
@@ -68,9 +77,11 @@ class Lenders:
                     lender for key in ids for lender in self._by_aggregate.get(key, ())
                 )
             found.update(self._known[ids])
-        roots = self._snapshot.forest.root
+        roots = self._cloud.forest.root
         lent = sorted(slot for slot in found if roots[slot] != root)
         if len(lent) > 1:
-            order = np.argsort(self._snapshot.in_whole(np.array(lent, np.int32)))
+            # in the order of the whole cloud, whatever part of it is searched
+            slots = SearchedSlots(np.array(lent, np.int32))
+            order = np.argsort(self._trees.in_whole(slots))
             lent = [lent[place] for place in order.tolist()]
         return tuple(lent)

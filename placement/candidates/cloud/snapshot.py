@@ -2,30 +2,19 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
-from placement.candidates.cloud.columns import (
-    Column,
-    Mask,
-    Slots,
-    SlotSet,
-    empty_column,
-)
-from placement.candidates.cloud.forest import Forest
+from placement.candidates.cloud.cloud_columns import CloudColumns
 from placement.candidates.cloud.full_start_memory import PastSearches
-from placement.candidates.cloud.key_sets import Ids, KeySets
+from placement.candidates.cloud.key_sets import KeySets
 from placement.candidates.cloud.patched_array import Patched
 from placement.candidates.cloud.prepared_texts import PreparedTexts
 from placement.candidates.cloud.provider_listings import Listings
 from placement.candidates.cloud.register import Register
+from placement.candidates.slots import WholeSlot
 from placement.storage.feed.change_feed import Cursor
-
-#: the trait of providers that serve all trees of their aggregates
-SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 #: in place of a generation
 UNKNOWN = -1
@@ -35,38 +24,14 @@ _INDEXED = (8 + 4) + (4 + 4)
 _LINEAGES = itertools.count(1)
 
 
-@dataclasses.dataclass(frozen=True)
-class Names:
-    """Resource classes, traits and aggregates by id and by name."""
-
-    classes: Mapping[int, str]
-    traits: Mapping[int, str]
-    class_ids: Mapping[str, int]
-    trait_ids: Mapping[str, int]
-
-    @classmethod
-    def of(cls, classes: Mapping[int, str], traits: Mapping[int, str]) -> "Names":
-        """Build the names from names by id."""
-        return cls(
-            classes,
-            traits,
-            {name: key for key, name in classes.items()},
-            {name: key for key, name in traits.items()},
-        )
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Snapshot:
-    """The cloud at one moment. It never changes, except that it remembers what it computed.
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Snapshot(CloudColumns):
+    """The cloud at one moment: the columns of a search, and all else that is kept by slot.
 
     :param generations: the providers' generations by slot, to notice writes that the change feed
         doesn't name; UNKNOWN of a provider whose usage alone was read since it was loaded
-    :param columns: inventories by resource class id
     :param traits_of: the ids of each provider's traits, by slot
-    :param aggregates_of: likewise
     :param classes_of: the ids of the classes each provider has inventory of
-    :param with_trait: the providers that have a trait, by trait id; unused traits are missing
-    :param in_aggregate: likewise
     :param stray_usage: what is taken of (slot, class) that have no inventory
     :param texts: each provider's summary as JSON, where trees have several
     :param tree_texts: the summaries of a root's whole tree
@@ -74,21 +39,12 @@ class Snapshot:
     :param lineage: which load of the cloud it comes from: the same in all that changes make of it
     :param past_searches: what searches remember; shared by all snapshots of the lineage
     :param cursor: how far in the change feed it is; None: not known
-    :param bound: the last root up to which it has all trees that may have candidates, where it is a
-        part of a cloud; None: it has all
     """
 
     register: Register
-    forest: Forest
-    names: Names
-    aggregate_ids: Mapping[str, int]
     generations: Patched
-    columns: Mapping[int, Column]
     traits_of: KeySets
-    aggregates_of: KeySets
     classes_of: KeySets
-    with_trait: Mapping[int, SlotSet]
-    in_aggregate: Mapping[int, SlotSet]
     stray_usage: Mapping[tuple[int, int], int]
     texts: PreparedTexts
     tree_texts: PreparedTexts
@@ -96,13 +52,6 @@ class Snapshot:
     lineage: int = dataclasses.field(default_factory=lambda: next(_LINEAGES))
     past_searches: PastSearches = dataclasses.field(default_factory=PastSearches)
     cursor: Cursor | None = None
-    memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
-    bound: int | None = None
-
-    @property
-    def size(self) -> int:
-        """Return how many slots there are, those of deleted providers included."""
-        return self.forest.size
 
     @property
     def nbytes(self) -> int:
@@ -116,22 +65,16 @@ class Snapshot:
         total += sum(column.nbytes for column in self.columns.values())
         return total + self.size * _INDEXED
 
-    def column(self, class_id: int) -> Column:
-        """Return the inventories of a class, which may be none."""
-        return self.columns.get(class_id) or empty_column()
-
-    def slot(self, uuid: str) -> int | None:
+    def slot(self, uuid: str) -> WholeSlot | None:
         """Return the slot of a provider, or None if there is no such provider."""
         return self.register.slot_of_uuid.get(uuid)
 
-    def in_whole(self, slots: npt.NDArray[np.integer[Any]]) -> Slots:
-        """Return the slots that providers have in the whole cloud: the same, if this is it."""
-        return slots.astype(np.int32, copy=False)
-
-    def roots(self, uuids: Iterable[str]) -> list[int]:
+    def roots(self, uuids: Iterable[str]) -> list[WholeSlot]:
         """Return the roots of the providers' trees, ascending; unknown providers are left out."""
         slots = (self.slot(uuid) for uuid in uuids)
-        return sorted({int(self.forest.root[slot]) for slot in slots if slot is not None})
+        return sorted(
+            {WholeSlot(self.forest.root[slot].item()) for slot in slots if slot is not None}
+        )
 
     def used(self, class_id: int, slot: int) -> int:
         """Return what is taken of a provider's inventory of a class; 0 without an inventory."""
@@ -152,47 +95,3 @@ class Snapshot:
             if kept:
                 columns[class_id] = column.with_usage(kept)
         return dataclasses.replace(self, columns=columns)
-
-    def has_trait(self, trait_ids: Iterable[int]) -> Mask:
-        """Return which providers have at least one of the traits."""
-        return self._any_of(self.with_trait, trait_ids)
-
-    def aggregates(self, uuids: Iterable[str]) -> Ids:
-        """Return the ids of aggregates, ascending; aggregates that don't exist are left out."""
-        return tuple(
-            sorted(self.aggregate_ids[uuid] for uuid in uuids if uuid in self.aggregate_ids)
-        )
-
-    def is_member(self, aggregate_ids: Iterable[int]) -> Mask:
-        """Return which providers are in at least one of the aggregates."""
-        return self._any_of(self.in_aggregate, aggregate_ids)
-
-    def _any_of(self, sets: Mapping[int, SlotSet], keys: Iterable[int]) -> Mask:
-        mask: Mask | None = None
-        for key in keys:
-            found = sets.get(key)
-            if found is not None:
-                more = found.mask(self.size)
-                mask = more if mask is None else mask | more
-        return np.zeros(self.size, np.bool_) if mask is None else mask
-
-    @property
-    def sharing(self) -> Slots:
-        """Return the providers that are shared (allocation-candidates.md 2.1)."""
-        trait_id = self.names.trait_ids.get(SHARING_TRAIT, -1)
-        found = self.with_trait.get(trait_id)
-        return np.zeros(0, np.int32) if found is None else self.remembered("sharing", found.slots)
-
-    def roots_of_aggregate(self, aggregate_id: int) -> Slots:
-        """Return the roots of all trees with a provider in the aggregate."""
-        members = self.in_aggregate[aggregate_id]
-        return self.remembered(
-            ("roots", aggregate_id), lambda: np.unique(self.forest.root[members.slots()])
-        )
-
-    def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
-        """Return what `compute` gives, computed once for this snapshot."""
-        try:
-            return self.memo[key]
-        except KeyError:
-            return self.memo.setdefault(key, compute())

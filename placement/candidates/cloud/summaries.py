@@ -55,7 +55,7 @@ class Summaries:
         at = np.array(slots, np.int32)
         parents = snapshot.forest.parent[at].tolist()
         roots = snapshot.forest.root[at].tolist()
-        for slot, stock, parent, root in zip(slots, resources, parents, roots, strict=True):
+        for slot, stock, parent, root in zip(at.tolist(), resources, parents, roots, strict=True):
             text = f'"{uuids[slot]}": {{"resources": {{{stock}}}'
             if version >= TRAITS:
                 text += f', "traits": {self._traits(snapshot.traits_of[slot])}'

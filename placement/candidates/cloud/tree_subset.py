@@ -1,93 +1,149 @@
-"""Some trees of a cloud as a snapshot of its own, so that a search of them costs what they cost.
+"""Where a search looks: in all trees of a cloud, or in a few of them as a small cloud.
 
-The providers of a part have slots of their own, tree by tree: only a search uses them, and what it
-finds has the slots of the whole cloud.
+A search with a limit ends after its first candidates. So it tries a few trees first, and what it
+reads then costs what these trees cost, not what the cloud costs (`subset_choice.py` says which).
+The providers of a subset have slots of their own, tree by tree::
+
+    cloud                h0  h0.0  h0.1  h1  h1.0  h2  h2.0
+    slot                  0     1     2   3     4   5     6
+    subset of h0 and h2   0     1     2            3     4      slots_in_whole  0 1 2 5 6
+
+A search computes with the slots of the columns that it looks at. What it finds has slots of the
+whole cloud: `in_whole` turns the former into the latter.
 """
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from placement.candidates.cloud.columns import Slots
+from placement.candidates.cloud.cloud_columns import CloudColumns
+from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.forest import Forest
 from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.slots import SearchedSlot, SearchedSlots, WholeSlot, WholeSlots
 
 T = TypeVar("T")
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class TreeSubset(Snapshot):
-    """A search of it finds what a search of the whole cloud finds in these trees.
+class SearchedTrees(abc.ABC):
+    """The trees that a search looks at.
 
-    :param whole: the cloud it is a part of
-    :param slots_in_whole: the slot of each of its providers in the whole cloud
-    :param lacks_singles: whether trees of one provider that may have candidates are missing
+    :ivar cloud: their columns
+    :ivar bound: the last root up to which these are all trees that may have candidates; None: there
+        are no others behind them
+    :ivar lacks_singles: whether trees of one provider that may have candidates are missing
     """
 
-    whole: Snapshot = dataclasses.field(kw_only=True)
-    slots_in_whole: Slots = dataclasses.field(kw_only=True)
-    lacks_singles: bool = dataclasses.field(kw_only=True)
+    cloud: CloudColumns
+    bound: WholeSlot | None
+    lacks_singles: bool
 
-    def slot(self, uuid: str) -> int | None:
-        """Return the slot of a provider; None if it isn't in this part of the cloud."""
-        known = self.whole.slot(uuid)
-        if known is None:
+    @abc.abstractmethod
+    def slot(self, uuid: str) -> SearchedSlot | None:
+        """Return the slot of a provider in `cloud`; None if it isn't in any of the trees."""
+
+    @abc.abstractmethod
+    def in_whole(self, slots: SearchedSlots) -> WholeSlots:
+        """Return the slots that some providers have in the whole cloud, in the same shape."""
+
+    def roots(self, uuids: Iterable[str]) -> list[SearchedSlot]:
+        """Return the roots of the providers' trees, ascending; unknown providers are left out."""
+        slots = (self.slot(uuid) for uuid in uuids)
+        found = {int(self.cloud.forest.root[slot]) for slot in slots if slot is not None}
+        return [SearchedSlot(root) for root in sorted(found)]
+
+
+class AllTrees(SearchedTrees):
+    """All trees of a cloud: the search looks at the columns of the snapshot itself."""
+
+    bound = None
+    lacks_singles = False
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.cloud = self._whole = snapshot
+
+    def slot(self, uuid: str) -> SearchedSlot | None:
+        """Return the slot of a provider; None if there is no such provider."""
+        slot = self._whole.slot(uuid)
+        return None if slot is None else SearchedSlot(slot)
+
+    def in_whole(self, slots: SearchedSlots) -> WholeSlots:
+        """Return the same slots."""
+        return WholeSlots(slots)
+
+
+class TreeSubset(SearchedTrees):
+    """Some trees of a cloud.
+
+    :param whole: the cloud
+    :param cloud: the columns of these trees alone
+    :param slots_in_whole: by slot of `cloud`, the slot of the same provider in the whole cloud
+    """
+
+    def __init__(
+        self,
+        whole: Snapshot,
+        cloud: CloudColumns,
+        slots_in_whole: WholeSlots,
+        bound: WholeSlot | None,
+        lacks_singles: bool,
+    ) -> None:
+        self._whole, self.cloud, self._slots_in_whole = whole, cloud, slots_in_whole
+        self.bound, self.lacks_singles = bound, lacks_singles
+
+    def slot(self, uuid: str) -> SearchedSlot | None:
+        """Return the slot of a provider in `cloud`; None if it isn't in any of the trees."""
+        wanted = self._whole.slot(uuid)
+        if wanted is None:
             return None
-        # trees are in the order of their roots, so the first slot of each is ascending as well
-        roots = self.whole.forest.root
-        at = np.flatnonzero(roots[self.slots_in_whole] == roots[known])
-        found = at[self.slots_in_whole[at] == known]
-        return int(found[0]) if len(found) else None
+        found = np.flatnonzero(self._slots_in_whole == wanted)
+        return SearchedSlot(int(found[0])) if len(found) else None
 
-    def in_whole(self, slots: npt.NDArray[np.integer[Any]]) -> Slots:
-        """Return the slots that these providers have in the whole cloud."""
-        return self.slots_in_whole[slots]
+    def in_whole(self, slots: SearchedSlots) -> WholeSlots:
+        """Return the slots that some providers have in the whole cloud, in the same shape."""
+        return WholeSlots(self._slots_in_whole[slots])
 
 
-def part_of(
-    whole: Snapshot, anchors: Slots, others: Slots, bound: int | None, lacks_singles: bool
+def subset_of(
+    whole: Snapshot,
+    anchors: WholeSlots,
+    others: WholeSlots,
+    bound: WholeSlot | None,
+    lacks_singles: bool,
 ) -> TreeSubset | None:
     """Return some trees of the cloud; None if the database contradicts itself about them.
 
     :param anchors: the roots of the trees that may have candidates, ascending
     :param others: the roots of trees that only lend to them, ascending
     """
-    roots = np.union1d(anchors, others) if len(others) else anchors
+    roots = WholeSlots(np.union1d(anchors, others)) if len(others) else anchors
     found = _forest_of(whole.forest, roots, np.isin(roots, anchors) if len(others) else None)
     if found is None:
         return None
     forest, slots = found
-    return TreeSubset(
-        register=whole.register,
+    cloud = CloudColumns(
         forest=forest,
         names=whole.names,
         aggregate_ids=whole.aggregate_ids,
-        generations=whole.generations,
         columns=_Converted(whole.columns, lambda column: column.among(slots)),
-        traits_of=whole.traits_of.among(slots),
         aggregates_of=whole.aggregates_of.among(slots),
-        classes_of=whole.classes_of.among(slots),
         with_trait=_Converted(whole.with_trait, lambda members: members.among(slots)),
         in_aggregate=_Converted(whole.in_aggregate, lambda members: members.among(slots)),
-        stray_usage={},
-        texts=whole.texts,
-        tree_texts=whole.tree_texts,
-        lineage=whole.lineage,
-        cursor=whole.cursor,
-        bound=bound,
-        whole=whole,
-        slots_in_whole=slots,
-        lacks_singles=lacks_singles,
     )
+    return TreeSubset(whole, cloud, slots, bound, lacks_singles)
 
 
 def _forest_of(
-    whole: Forest, roots: Slots, are_anchors: npt.NDArray[np.bool_] | None
-) -> tuple[Forest, Slots] | None:
-    """Return the trees of some roots, and their providers' slots in the whole forest."""
+    whole: Forest, roots: WholeSlots, are_anchors: Mask | None
+) -> tuple[Forest, WholeSlots] | None:
+    """Return the trees of some roots, and the slot of each of their providers in the whole cloud.
+
+    None if a parent is in another tree than its child, or a root isn't in its own tree.
+
+    :param are_anchors: which of the roots may have candidates; None: all
+    """
     count = whole.count[roots]
     begin = np.cumsum(count, dtype=np.int32) - count
     size = int(count.sum())
@@ -98,15 +154,15 @@ def _forest_of(
     consistent = np.array_equal(whole.root[parents[nested]], whole.root[slots[nested]])
     if not consistent or not np.array_equal(whole.root[roots], roots):
         return None
-    local_roots = begin + whole.place[roots]
+    own_roots = begin + whole.place[roots]
     parent = np.where(nested, begin[tree] + whole.place[parents], np.int32(-1))
     anchors = np.zeros(size, np.bool_)
-    anchors[local_roots if are_anchors is None else local_roots[are_anchors]] = True
+    anchors[own_roots if are_anchors is None else own_roots[are_anchors]] = True
     start, counts = np.zeros(size, np.int32), np.zeros(size, np.int32)
-    start[local_roots], counts[local_roots] = begin, count
+    start[own_roots], counts[own_roots] = begin, count
     forest = Forest(
         parent=parent,
-        root=local_roots[tree],
+        root=own_roots[tree],
         alive=np.ones(size, np.bool_),
         order=np.arange(size, dtype=np.int32),
         start=start,
@@ -115,11 +171,11 @@ def _forest_of(
         nested=whole.nested,
         anchors=anchors,
     )
-    return forest, slots
+    return forest, WholeSlots(slots)
 
 
 class _Converted(Mapping[int, T], Generic[T]):
-    """A mapping whose values are converted when they are asked for."""
+    """A mapping whose values are converted when they are first wanted."""
 
     def __init__(self, whole: Mapping[int, T], convert: Callable[[T], T]) -> None:
         self._whole, self._convert = whole, convert

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from placement.candidates.slots import WholeSlot
 from placement.storage.uuid_rows import LENGTH, Rows, Uuids, uuid_rows
 
 #: room for so many more uuids, as a share of those that are there, and at least
@@ -58,7 +59,7 @@ class UuidTable(Sequence[str]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, slot: int) -> str:  # type: ignore[override]
+    def __getitem__(self, slot: WholeSlot) -> str:  # type: ignore[override]
         if slot in self.odd:
             return self.odd[slot]
         return self.rows[slot].tobytes().decode()

@@ -200,7 +200,7 @@ def _with_providers(
         old.aggregates_of, old.in_aggregate, now.aggregates, slots, size
     )
     columns, classes_of, stray = _changed_columns(old, now, slots, size)
-    generations = {slots[key]: row[4] for key, row in now.rows.items()}
+    generations: dict[int, int] = {slots[key]: row[4] for key, row in now.rows.items()}
     return dataclasses.replace(
         old,
         register=register,

@@ -11,11 +11,11 @@ import numpy as np
 
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.sharing_providers import reached
-from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.tree_subset import SearchedTrees
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.mask_steps import MaskStep, Remaining
 from placement.candidates.masks.resolved_group import ResolvedGroup, Unmatched, resolve, trait_ids
-from placement.candidates.masks.step_listener import Account
+from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.tree_problem import Demand
 
@@ -57,30 +57,31 @@ class FilteredGroup:
         return len(self.parts) == 1 or not self.trait_sets
 
 
-def root_filter(snapshot: Snapshot, request: CandidateRequest, account: Account) -> Mask:
+def root_filter(trees: SearchedTrees, request: CandidateRequest, listener: StepListener) -> Mask:
     """Return the roots that pass avoid and root_required.
 
     Raise BadRequest for traits that don't exist.
     """
-    mask = snapshot.forest.is_root
-    account.begin(mask)
+    cloud = trees.cloud
+    mask = cloud.forest.is_root
+    listener.begin(mask)
     if request.avoid:
-        passing = np.ones(snapshot.size, np.bool_)
-        passing[snapshot.roots(request.avoid)] = False
+        passing = np.ones(cloud.size, np.bool_)
+        passing[trees.roots(request.avoid)] = False
         mask = mask & passing
-        account.root_step(AVOID, passing)
+        listener.root_step(AVOID, passing)
     if not request.root_required and not request.root_forbidden:
         return mask
-    required = trait_ids(snapshot, request.root_required)
-    forbidden = trait_ids(snapshot, request.root_forbidden)
+    required = trait_ids(cloud, request.root_required)
+    forbidden = trait_ids(cloud, request.root_forbidden)
     for name, trait_id in zip(sorted(request.root_required), required, strict=True):
-        passing = snapshot.has_trait([trait_id])
+        passing = cloud.has_trait([trait_id])
         mask = mask & passing
-        account.root_step(name, passing)
+        listener.root_step(name, passing)
     for name, trait_id in zip(sorted(request.root_forbidden), forbidden, strict=True):
-        passing = ~snapshot.has_trait([trait_id])
+        passing = ~cloud.has_trait([trait_id])
         mask = mask & passing
-        account.root_step(f"!{name}", passing)
+        listener.root_step(f"!{name}", passing)
     return mask
 
 
@@ -90,10 +91,10 @@ class GroupFilter:
     :param roots: the roots that may be anchors at all
     """
 
-    def __init__(self, snapshot: Snapshot, roots: Mask, account: Account) -> None:
-        self._snapshot = snapshot
+    def __init__(self, trees: SearchedTrees, roots: Mask, listener: StepListener) -> None:
+        self._trees, self._cloud = trees, trees.cloud
         self._roots = roots
-        self._account = account
+        self._listener = listener
         self._known: dict[object, tuple[str, Mask, Mask]] = {}
 
     def apply(self, group: Group) -> FilteredGroup | None:
@@ -101,9 +102,9 @@ class GroupFilter:
 
         Raise BadRequest for a name that doesn't exist, as `resolve` does.
         """
-        resolved = resolve(self._snapshot, group)
+        resolved = resolve(self._trees, group)
         if isinstance(resolved, Unmatched):
-            self._account.unmatched(group)
+            self._listener.unmatched(group)
             return None
         of_one = bool(resolved.suffix)
         found = self._of_one_provider(resolved) if of_one else self._of_several(resolved)
@@ -111,11 +112,11 @@ class GroupFilter:
 
     def _remaining(self, suffix: str, steps: Iterable[MaskStep]) -> Remaining:
         """Apply the steps, one after the other, and account for each."""
-        alive = self._snapshot.forest.alive
+        alive = self._cloud.forest.alive
         remaining = Remaining(alive, alive, self._roots)
         for step in steps:
             before, remaining = remaining, remaining.after(step)
-            self._account.step(suffix, step, before, remaining)
+            self._listener.step(suffix, step, before, remaining)
         return remaining
 
     def _of_one_provider(self, group: ResolvedGroup) -> FilteredGroup:
@@ -123,13 +124,13 @@ class GroupFilter:
         key = group.conditions
         known = self._known.get(key)
         if known is None:
-            steps = mask_steps.of_one_provider(self._snapshot, group)
+            steps = mask_steps.of_one_provider(self._cloud, group)
             mask = self._remaining(group.suffix, steps).own
-            roots = reached(self._snapshot, mask, mask) & self._roots
+            roots = reached(self._cloud, mask, mask) & self._roots
             self._known[key] = group.suffix, mask, roots
         else:
             first, mask, roots = known
-            self._account.alike(group.suffix, first)
+            self._listener.alike(group.suffix, first)
         return FilteredGroup(
             group.suffix, (RequestPart(group.suffix, group.demand, mask, mask),), roots
         )
@@ -137,29 +138,29 @@ class GroupFilter:
     def _of_several(self, group: ResolvedGroup) -> FilteredGroup:
         """Filter for the unsuffixed group: a part for each class, and trait sets for all parts."""
         suffix = group.suffix
-        steps = mask_steps.of_several_providers(self._snapshot, group)
+        steps = mask_steps.of_several_providers(self._cloud, group)
         traits: list[MaskStep] = []
         if self._needs_one_provider(group):
-            at_once = mask_steps.of_required_traits_at_once(self._snapshot, group)
+            at_once = mask_steps.of_required_traits_at_once(self._cloud, group)
             steps = itertools.chain(steps, at_once)
         else:
-            traits = list(mask_steps.of_required_traits(self._snapshot, group))
+            traits = list(mask_steps.of_required_traits(self._cloud, group))
         remaining = self._remaining(suffix, steps)
         roots, parts = remaining.roots, []
-        resources = mask_steps.of_resources(self._snapshot, group)
+        resources = mask_steps.of_resources(self._cloud, group)
         for demand, step in zip(group.demand, resources, strict=True):
             fitting = remaining.after(step)
             parts.append(RequestPart(suffix, (demand,), fitting.own, fitting.shared))
-            roots = roots & reached(self._snapshot, fitting.own, fitting.shared)
-            self._account.part(suffix, step, remaining, fitting)
+            roots = roots & reached(self._cloud, fitting.own, fitting.shared)
+            self._listener.part(suffix, step, remaining, fitting)
         for step in traits:
             own = np.logical_or.reduce([part.own for part in parts]) & step.own
             shared = np.logical_or.reduce([part.shared for part in parts]) & step.shared
-            roots = roots & reached(self._snapshot, own, shared)
-            self._account.traits_of_tree(suffix, step, own, shared)
+            roots = roots & reached(self._cloud, own, shared)
+            self._listener.traits_of_tree(suffix, step, own, shared)
         return FilteredGroup(suffix, tuple(parts), roots, tuple(step.own for step in traits))
 
     def _needs_one_provider(self, group: ResolvedGroup) -> bool:
         """Say whether all parts of the unsuffixed group must be on one and the same provider."""
-        flat = not self._snapshot.forest.nested and not len(self._snapshot.sharing)
+        flat = not self._cloud.forest.nested and not len(self._cloud.sharing)
         return flat or len(group.demand) == 1

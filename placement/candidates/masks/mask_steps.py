@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.candidates.cloud.cloud_columns import CloudColumns
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.masks.resolved_group import ResolvedGroup
 
 #: the names of the steps
@@ -65,61 +65,61 @@ class Remaining(NamedTuple):
         return self.own if self.own is self.shared else self.own | self.shared
 
 
-def of_one_provider(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
+def of_one_provider(cloud: CloudColumns, group: ResolvedGroup) -> Iterator[MaskStep]:
     """Yield the steps of a suffixed group.
 
     One provider meets all conditions by itself (allocation-candidates.md 2.3, 2.4).
     """
-    yield from of_resources(snapshot, group)
+    yield from of_resources(cloud, group)
     if not group.demand and not group.required and group.members is None:
-        yield _both(NOTHING_ASKED, np.zeros(snapshot.size, np.bool_))
-    yield from of_required_traits(snapshot, group)
+        yield _both(NOTHING_ASKED, np.zeros(cloud.size, np.bool_))
+    yield from of_required_traits(cloud, group)
     if group.forbidden:
-        yield _both(FORBIDDEN_TRAITS, ~snapshot.has_trait(group.forbidden))
+        yield _both(FORBIDDEN_TRAITS, ~cloud.has_trait(group.forbidden))
     if group.members is not None:
         yield _both(MEMBER_OF, group.members)
     if group.not_member_of is not None:
-        yield _both(FORBIDDEN_AGGREGATES, ~snapshot.is_member(group.not_member_of))
+        yield _both(FORBIDDEN_AGGREGATES, ~cloud.is_member(group.not_member_of))
     if group.root is not None and group.demand:
-        yield _both(IN_TREE, snapshot.forest.root == group.root)
+        yield _both(IN_TREE, cloud.forest.root == group.root)
 
 
-def of_several_providers(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
+def of_several_providers(cloud: CloudColumns, group: ResolvedGroup) -> Iterator[MaskStep]:
     """Yield the steps of the unsuffixed group that concern each of its providers.
 
     Each class may come from another provider (allocation-candidates.md 2.5).
     """
-    forest = snapshot.forest
+    forest = cloud.forest
     if group.root is not None:
-        yield MaskStep(IN_TREE, forest.root == group.root, np.zeros(snapshot.size, np.bool_))
+        yield MaskStep(IN_TREE, forest.root == group.root, np.zeros(cloud.size, np.bool_))
     if group.members is not None:
         members = group.members
         # a root's aggregates span its tree
         spanned = members[forest.root] | members if forest.nested else members
         yield MaskStep(MEMBER_OF, spanned, members)
     if group.not_member_of is not None:
-        allowed = ~snapshot.is_member(group.not_member_of)
+        allowed = ~cloud.is_member(group.not_member_of)
         yield MaskStep(FORBIDDEN_AGGREGATES, allowed, allowed, allowed)
     if group.forbidden:
-        yield _both(FORBIDDEN_TRAITS, ~snapshot.has_trait(group.forbidden))
+        yield _both(FORBIDDEN_TRAITS, ~cloud.has_trait(group.forbidden))
 
 
-def of_resources(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
+def of_resources(cloud: CloudColumns, group: ResolvedGroup) -> Iterator[MaskStep]:
     """Yield one step for each class: the providers with room for the amount."""
     for number, (class_id, amount) in enumerate(group.demand):
-        yield _both(RESOURCES, snapshot.column(class_id).fits(amount, snapshot.size), number)
+        yield _both(RESOURCES, cloud.column(class_id).fits(amount, cloud.size), number)
 
 
-def of_required_traits(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
+def of_required_traits(cloud: CloudColumns, group: ResolvedGroup) -> Iterator[MaskStep]:
     """Yield one step for each required set: the providers with one of its traits."""
     for number, ids in enumerate(group.required):
-        yield _both(REQUIRED, snapshot.has_trait(ids), number)
+        yield _both(REQUIRED, cloud.has_trait(ids), number)
 
 
-def of_required_traits_at_once(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
+def of_required_traits_at_once(cloud: CloudColumns, group: ResolvedGroup) -> Iterator[MaskStep]:
     """Yield one step for all required sets, if there are any."""
     if group.required:
-        masks = [snapshot.has_trait(ids) for ids in group.required]
+        masks = [cloud.has_trait(ids) for ids in group.required]
         yield _both(REQUIRED, functools.reduce(operator.and_, masks))
 
 

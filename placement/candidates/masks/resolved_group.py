@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from placement.candidates.cloud.cloud_columns import CloudColumns
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.snapshot import Ids, Snapshot
+from placement.candidates.cloud.key_sets import Ids
+from placement.candidates.cloud.tree_subset import SearchedTrees
 from placement.candidates.request import Group
+from placement.candidates.slots import SearchedSlot
 from placement.candidates.tree_problem import Demand
 from placement.errors import BadRequest
 
@@ -30,7 +33,7 @@ class ResolvedGroup(NamedTuple):
     forbidden: Ids
     member_of: tuple[Ids, ...]
     not_member_of: Ids | None
-    root: int | None
+    root: SearchedSlot | None
     members: Mask | None
 
     @property
@@ -55,43 +58,44 @@ class Unmatched(NamedTuple):
     step: str
 
 
-def resolve(snapshot: Snapshot, group: Group) -> ResolvedGroup | Unmatched:
+def resolve(trees: SearchedTrees, group: Group) -> ResolvedGroup | Unmatched:
     """Look up the names of a group, in the order of allocation-candidates.md 1.9.
 
     Raise BadRequest for the first resource class or trait that doesn't exist. An aggregate or a
     tree that doesn't exist is no error: no provider is in it.
     """
-    demand = _demand(snapshot, group)
-    member_of = tuple([snapshot.aggregates(uuids) for uuids in group.member_of])
-    members = _members(snapshot, member_of)
+    cloud = trees.cloud
+    demand = _demand(cloud, group)
+    member_of = tuple([cloud.aggregates(uuids) for uuids in group.member_of])
+    members = _members(cloud, member_of)
     if members is not None and not members.any():
         return Unmatched("member_of")
-    required = tuple([trait_ids(snapshot, names) for names in group.required])
-    forbidden = trait_ids(snapshot, group.forbidden)
+    required = tuple([trait_ids(cloud, names) for names in group.required])
+    forbidden = trait_ids(cloud, group.forbidden)
     root = None
     if group.in_tree is not None:
-        slot = snapshot.slot(group.in_tree)
+        slot = trees.slot(group.in_tree)
         if slot is None:
             return Unmatched("in_tree")
-        root = int(snapshot.forest.root[slot])
+        root = SearchedSlot(int(cloud.forest.root[slot]))
     return ResolvedGroup(
         group.suffix,
         demand,
         required,
         forbidden,
         member_of,
-        snapshot.aggregates(group.not_member_of) if group.not_member_of else None,
+        cloud.aggregates(group.not_member_of) if group.not_member_of else None,
         root,
         members,
     )
 
 
-def trait_ids(snapshot: Snapshot, names: Iterable[str]) -> Ids:
+def trait_ids(cloud: CloudColumns, names: Iterable[str]) -> Ids:
     """Return the ids of traits, by ascending name.
 
     Raise BadRequest for the first name that doesn't exist.
     """
-    ids = snapshot.names.trait_ids
+    ids = cloud.names.trait_ids
     found = []
     for name in sorted(names):
         if name not in ids:
@@ -100,8 +104,8 @@ def trait_ids(snapshot: Snapshot, names: Iterable[str]) -> Ids:
     return tuple(found)
 
 
-def _demand(snapshot: Snapshot, group: Group) -> Demand:
-    ids = snapshot.names.class_ids
+def _demand(cloud: CloudColumns, group: Group) -> Demand:
+    ids = cloud.names.class_ids
     demand = []
     for name, amount in group.resources.items():
         if name not in ids:
@@ -112,10 +116,10 @@ def _demand(snapshot: Snapshot, group: Group) -> Demand:
     return tuple(demand)
 
 
-def _members(snapshot: Snapshot, member_of: Iterable[Ids]) -> Mask | None:
+def _members(cloud: CloudColumns, member_of: Iterable[Ids]) -> Mask | None:
     """Return the providers that are in one aggregate of each set; None if no set is given."""
     mask: Mask | None = None
     for aggregate_ids in member_of:
-        more = snapshot.is_member(aggregate_ids)
+        more = cloud.is_member(aggregate_ids)
         mask = more if mask is None else mask & more
     return mask

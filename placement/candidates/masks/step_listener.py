@@ -1,14 +1,17 @@
-"""Accounting for what each step of a search leaves over (architecture.rst D13)."""
+"""Who hears what each step of a search leaves (architecture.rst D13)."""
 
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.masks.mask_steps import MaskStep, Remaining
 from placement.candidates.request import Group
 
 
-class Account:
-    """Keeps no account: the search at full speed."""
+class StepListener:
+    """Hears what each step of a search leaves. This one ignores it: the search at full speed.
 
-    #: whether the search goes on to the groups behind one that no provider can serve
+    The listeners of `extensions/explain` and `extensions/capacity` override what they need.
+    """
+
+    #: whether to hear of the groups behind one that no provider can serve as well
     complete = False
 
     def begin(self, roots: Mask) -> None:

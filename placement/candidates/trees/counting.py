@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from placement.candidates.budget import Budget
-from placement.candidates.cloud.bitset import bits
-from placement.candidates.tree_problem import Local, RequestShape, Solution
+from placement.candidates.tree_problem import Local, RequestShape, Solution, bits
 from placement.candidates.trees.assignment import Assignment
 from placement.candidates.trees.lookahead import Lookahead
 from placement.candidates.trees.same_subtree import Subproblems, Top

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from placement.candidates.cloud.bitset import bits
+from placement.candidates.tree_problem import bits
 from placement.candidates.trees.assignment import Assignment
 from placement.candidates.trees.bounds import can_supply
 from placement.candidates.trees.search_plan import SearchPlan

@@ -5,8 +5,7 @@ import random
 from collections.abc import Sequence
 
 from placement.candidates.budget import Budget
-from placement.candidates.cloud.bitset import bits
-from placement.candidates.tree_problem import Local, RequestShape, Solution, options_of
+from placement.candidates.tree_problem import Local, RequestShape, Solution, bits, options_of
 
 #: steps of the budget that one draw costs
 _DRAWING = 30

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from placement.candidates.budget import Budget
-from placement.candidates.cloud.bitset import bits, union
-from placement.candidates.tree_problem import Local, RequestShape, options_of
+from placement.candidates.tree_problem import Local, RequestShape, bits, options_of, union
 from placement.candidates.trees.bounds import can_supply
 
 T = TypeVar("T")

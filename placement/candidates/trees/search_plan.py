@@ -8,8 +8,7 @@ import collections
 import dataclasses
 from collections.abc import Sequence
 
-from placement.candidates.cloud.bitset import bits
-from placement.candidates.tree_problem import Local, RequestShape
+from placement.candidates.tree_problem import Local, RequestShape, bits
 from placement.candidates.trees.same_subtree import Top
 
 #: (number of the contested class, amount)

@@ -1,18 +1,23 @@
 """From anchors to problems: what each tree has for a request, equal trees sharing one search."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.candidates.budget import Budget
-from placement.candidates.cloud.columns import Mask, Slots
+from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.sharing_providers import Lenders
-from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.tree_subset import SearchedTrees
 from placement.candidates.masks.filter import FilteredGroup, RequestPart
 from placement.candidates.request import CandidateRequest
+from placement.candidates.slots import SearchedSlots, WholeSlots
 from placement.candidates.tree_problem import Local, RequestShape, TreeProblem, Variable
-from placement.candidates.trees.tree_solutions import SingleProviderSolution, TreeSolutions
+from placement.candidates.trees.tree_solutions import (
+    ProblemFamily,
+    SingleProviderSolution,
+    TreeSolutions,
+)
 
 #: masks that fit a word of a tree's description
 _BITS = 60
@@ -25,50 +30,30 @@ _OWN_TREE = -1
 _DESCRIBING = 50
 #: more than any room
 _MOST = 1 << 40
+_NO_SLOTS = SearchedSlots(np.zeros(0, np.int32))
+#: what trees of the same problem have in common: their description, and the providers lent to them
+_Key = tuple[bytes, tuple[int, ...]]
 
 
-class PartTooSmall(Exception):
-    """What is wanted isn't known without trees that are not in this part of the cloud."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ProblemFamily:
-    """Anchors whose trees have one and the same problem.
-
-    :param members: anchors × providers: the slots of each tree
-    """
-
-    solutions: TreeSolutions | SingleProviderSolution
-    roots: Slots
-    members: Slots
-
-    def __len__(self) -> int:
-        return len(self.roots)
-
-    def chosen(self, which: slice | list[int]) -> "ProblemFamily":
-        """Return some of the trees."""
-        return ProblemFamily(self.solutions, self.roots[which], self.members[which])
-
-    def slots(self, number: int) -> list[int]:
-        """Return the provider behind each local in the tree of that number."""
-        members, solutions = self.members[number].tolist(), self.solutions
-        return [*(members[place] for place in solutions.places), *solutions.lent]
+class SubsetTooSmall(Exception):
+    """A subset of the trees doesn't tell what is wanted: other trees may come before its own."""
 
 
 class AnchorTrees:
     """The anchors of a request as problems.
 
+    :param trees: where the search looks
     :param groups: the request's groups with their masks
     """
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        trees: SearchedTrees,
         request: CandidateRequest,
         groups: Sequence[FilteredGroup],
         budget: Budget,
     ) -> None:
-        self._snapshot = snapshot
+        self._trees, self._cloud = trees, trees.cloud
         self._budget = budget
         self.groups = groups
         self.parts: list[RequestPart] = [part for group in groups for part in group.parts]
@@ -76,13 +61,13 @@ class AnchorTrees:
         self.trait_sets = tuple(mask for group in groups for mask in group.trait_sets)
         self._totals = _contested(self.parts)
         self.shape = self._shape(request)
-        sharing = snapshot.sharing
+        sharing = self._cloud.sharing
         lending = np.zeros(len(sharing), np.bool_)
         for _, shared in self._masks:
             lending |= shared[sharing]
-        self.lenders = Lenders(snapshot, sharing[lending].tolist())
+        self.lenders = Lenders(trees, sharing[lending].tolist())
         self._sharing = set(sharing.tolist()) if self.lenders else set()
-        self._known: dict[tuple[bytes, tuple[int, ...]], TreeSolutions] = {}
+        self._known: dict[_Key, TreeSolutions] = {}
 
     def _shape(self, request: CandidateRequest) -> RequestShape:
         variables = tuple(
@@ -103,69 +88,70 @@ class AnchorTrees:
             variables, subtrees, len(self.trait_sets), request.isolate, request.nested
         )
 
-    def split(self, roots: Mask, most: int | None = None) -> tuple[Slots, Slots]:
+    def split(self, roots: Mask, most: int | None = None) -> tuple[SearchedSlots, SearchedSlots]:
         """Return the anchors that are a tree by themselves and borrow nothing, and all others.
 
         The former have one candidate each; those without a candidate are left out already.
 
         :param most: how many of the former are enough; None: all
         """
-        snapshot, forest = self._snapshot, self._snapshot.forest
+        cloud, forest = self._cloud, self._cloud.forest
         if not forest.nested and not self.lenders:
-            simple, others = roots, np.zeros(0, np.int32)
+            simple, others = roots, _NO_SLOTS
         else:
             simple = roots & (forest.count == 1)
             if self.lenders:
                 simple &= ~self.lenders.mask()
-            others = np.flatnonzero(roots & ~simple).astype(np.int32)
+            others = SearchedSlots(np.flatnonzero(roots & ~simple).astype(np.int32))
         if self.shape.isolate and sum(v.suffixed for v in self.shape.variables) > 1:
-            return np.zeros(0, np.int32), others
+            return _NO_SLOTS, others
         for mask in self.trait_sets:
             simple = simple & mask
         for class_id, total in self._totals.items():
-            simple = simple & snapshot.column(class_id).has_room(total, snapshot.size)
+            simple = simple & cloud.column(class_id).has_room(total, cloud.size)
         return _first_slots(simple, most), others
 
     def families(self, simple: Slots, others: Slots) -> Iterator[ProblemFamily]:
         """Yield the anchors as `split` gave them; the others are described a chunk at a time."""
         if len(simple):
             solution = SingleProviderSolution(self.shape, self._budget)
-            roots = self._snapshot.in_whole(simple)
-            yield ProblemFamily(solution, roots, roots[:, None])
+            roots = self._trees.in_whole(SearchedSlots(simple))
+            yield ProblemFamily(solution, roots, WholeSlots(roots[:, None]))
         start, length = 0, _FIRST_CHUNK
-        bound = self._snapshot.bound
+        bound = self._trees.bound
         if bound is not None:
-            others = others[self._snapshot.in_whole(others) <= bound]
+            in_whole = self._trees.in_whole(SearchedSlots(others))
+            others = others[in_whole <= bound]
         while bound is not None or start < len(others):
             if bound is not None and start + length > len(others):
                 # trees behind the bound belong to this chunk as well
-                raise PartTooSmall
+                raise SubsetTooSmall
             self._budget.look()
-            yield from self._chunk(others[start : start + length])
+            yield from self._chunk(SearchedSlots(others[start : start + length]))
             start += length
             length = min(length * 4, _LAST_CHUNK)
 
-    def _chunk(self, roots: Slots) -> Iterator[ProblemFamily]:
-        counts = self._snapshot.forest.count[roots]
+    def _chunk(self, roots: SearchedSlots) -> Iterator[ProblemFamily]:
+        counts = self._cloud.forest.count[roots]
         if counts[0] == counts[-1] and np.all(counts == counts[0]):
             yield from self._alike(roots, int(counts[0]))
             return
         for count in np.unique(counts).tolist():
-            yield from self._alike(roots[counts == count], count)
+            yield from self._alike(SearchedSlots(roots[counts == count]), count)
 
-    def _alike(self, roots: Slots, count: int) -> Iterator[ProblemFamily]:
+    def _alike(self, roots: SearchedSlots, count: int) -> Iterator[ProblemFamily]:
         """Yield families of trees with equally many providers."""
-        forest = self._snapshot.forest
-        members = forest.order[forest.start[roots][:, None] + np.arange(count)]
+        forest = self._cloud.forest
+        members = SearchedSlots(forest.order[forest.start[roots][:, None] + np.arange(count)])
         described = self._describe(members)
         text = described.tobytes()
         length = len(text) // len(roots)
         if not self.lenders and text == text[:length] * len(roots):
             # one problem for all
-            solutions = self._solutions((text[:length], ()), described[0], int(roots[0]))
+            solutions = self._solutions((text[:length], ()), described[0], roots)
             yield self._family(solutions, roots, members)
             return
-        numbers: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
+        numbers: dict[_Key, list[int]] = {}
         lent: tuple[int, ...] = ()
         for number in range(len(roots)):
             if self.lenders:
@@ -173,26 +159,31 @@ class AnchorTrees:
             key = (text[number * length : (number + 1) * length], lent)
             numbers.setdefault(key, []).append(number)
         for key, same in numbers.items():
-            solutions = self._solutions(key, described[same[0]], int(roots[same[0]]))
-            yield self._family(solutions, roots[same], members[same])
+            alike = SearchedSlots(roots[same])
+            solutions = self._solutions(key, described[same[0]], alike)
+            yield self._family(solutions, alike, SearchedSlots(members[same]))
 
-    def _family(self, solutions: TreeSolutions, roots: Slots, members: np.ndarray) -> ProblemFamily:
-        snapshot = self._snapshot
-        return ProblemFamily(solutions, snapshot.in_whole(roots), snapshot.in_whole(members))
+    def _family(
+        self, solutions: TreeSolutions, roots: SearchedSlots, members: SearchedSlots
+    ) -> ProblemFamily:
+        return ProblemFamily(solutions, self._trees.in_whole(roots), self._trees.in_whole(members))
 
-    def _solutions(
-        self, key: tuple[bytes, tuple[int, ...]], description: np.ndarray, root: int
-    ) -> TreeSolutions:
+    def _solutions(self, key: _Key, description: Numbers, roots: SearchedSlots) -> TreeSolutions:
+        """Return the solutions of the problem that some trees have, which are found once.
+
+        :param description: one of the trees, as `_describe` returns it
+        :param roots: the roots of these trees
+        """
         solutions = self._known.get(key)
         if solutions is None:
             self._budget.spend(_DESCRIBING)
-            problem = self._problem(description.tolist(), key[1], root)
+            problem = self._problem(description.tolist(), key[1], roots)
             solutions = self._known[key] = TreeSolutions(problem, self._budget)
         return solutions
 
-    def _describe(self, members: np.ndarray) -> np.ndarray:
+    def _describe(self, members: SearchedSlots) -> Numbers:
         """Return trees × members × words: all that tells the search in one tree from another."""
-        forest = self._snapshot.forest
+        forest = self._cloud.forest
         words = []
         own = [mask for mask, _ in self._masks]
         for masks in (own, self.trait_sets):
@@ -202,17 +193,19 @@ class AnchorTrees:
                     word |= mask[members].astype(np.int64) << bit
                 words.append(word)
         for class_id, total in sorted(self._totals.items()):
-            rooms = self._snapshot.column(class_id).rooms_at(members)
+            rooms = self._cloud.column(class_id).rooms_at(members)
             words.append(np.clip(rooms.astype(np.int64), 0, min(total, _MOST)))
         if self.shape.subtrees:
             parents = forest.parent[members]
             words.append(np.where(parents >= 0, forest.place[parents], -1).astype(np.int64))
         if self._sharing:
-            sharing = self._snapshot.sharing
+            sharing = self._cloud.sharing
             words.append(np.isin(members, sharing).astype(np.int64))
         return np.ascontiguousarray(np.stack(words, axis=2))
 
-    def _problem(self, rows: list[list[int]], lent: tuple[int, ...], root: int) -> TreeProblem:
+    def _problem(
+        self, rows: list[list[int]], lent: tuple[int, ...], roots: SearchedSlots
+    ) -> TreeProblem:
         option_words = -(-len(self._masks) // _BITS)
         hit_words = -(-len(self.trait_sets) // _BITS)
         nested = bool(self.shape.subtrees)
@@ -235,16 +228,15 @@ class AnchorTrees:
             Local(options, hits, mask, tree, rooms)
             for (options, hits, tree, rooms), mask in zip(found, below, strict=True)
         ]
-        in_whole = self._snapshot.in_whole
-        of_others = tuple(in_whole(np.array(lent, np.int32)).tolist())
-        (named,) = in_whole(np.array([root])).tolist()
-        return TreeProblem(self.shape, locals_, kept, of_others, sharing, named)
+        lenders = self._trees.in_whole(SearchedSlots(np.array(lent, np.int32))).tolist()
+        root = self._trees.in_whole(roots)[0].item()
+        return TreeProblem(self.shape, locals_, kept, tuple(lenders), sharing, root)
 
     def _below(self, kept: list[int], parents: list[int], lent: tuple[int, ...]) -> list[int]:
         """Return the locals in the subtree of each local, as bits."""
         lineages = [_upwards(place, parents) for place in kept]
         # slots of another tree: told apart from places by their sign
-        lineages += [[~other for other in self._snapshot.forest.lineage(slot)] for slot in lent]
+        lineages += [[~other for other in self._cloud.forest.lineage(slot)] for slot in lent]
         below: dict[int, int] = {}
         for number, lineage in enumerate(lineages):
             for name in lineage:
@@ -252,23 +244,38 @@ class AnchorTrees:
         return [below[name] for name in (*kept, *(~slot for slot in lent))]
 
     def _lent_local(self, slot: int) -> tuple[int, int, int, tuple[int, ...]]:
-        snapshot = self._snapshot
         options = sum(1 << n for n, (_, shared) in enumerate(self._masks) if shared[slot])
         hits = sum(1 << n for n, mask in enumerate(self.trait_sets) if mask[slot])
         rooms = tuple(
-            min(max(int(snapshot.column(key).rooms_at(np.array([slot]))[0]), 0), total)
+            min(max(int(self._cloud.column(key).rooms_at(np.array([slot]))[0]), 0), total)
             for key, total in sorted(self._totals.items())
         )
-        return options, hits, int(snapshot.forest.root[slot]), rooms
+        return options, hits, int(self._cloud.forest.root[slot]), rooms
 
 
-def _first_slots(mask: Mask, most: int | None) -> Slots:
+class Anchors(NamedTuple):
+    """The roots whose trees may have candidates of a request.
+
+    :param simple: those that are a tree by themselves and a candidate
+    :param others: those whose trees need a search
+    """
+
+    trees: AnchorTrees
+    simple: SearchedSlots
+    others: SearchedSlots
+
+    def families(self) -> Iterator[ProblemFamily]:
+        """Yield the trees, those with the same problem together."""
+        return self.trees.families(self.simple, self.others)
+
+
+def _first_slots(mask: Mask, most: int | None) -> SearchedSlots:
     """Return the first slots of a mask: `most` of them or more, if there are as many."""
     length = len(mask) if most is None else _FIRST_SLOTS
     while True:
         found = np.flatnonzero(mask[:length])
         if most is None or len(found) >= most or length >= len(mask):
-            return found.astype(np.int32)
+            return SearchedSlots(found.astype(np.int32))
         length *= 8
 
 

@@ -1,10 +1,16 @@
-"""One problem and its solutions, shared by all trees that have it."""
+"""One problem and its solutions, shared by all trees that have it.
 
+A cloud has many equal hosts. Their trees are one `ProblemFamily`, whose problem is solved once. A
+solution of the problem is a candidate in each of these trees: together they are a `CandidateBatch`.
+"""
+
+import dataclasses
 import math
 import random
 from collections.abc import Iterator
 
 from placement.candidates.budget import Budget, SearchEnded
+from placement.candidates.slots import WholeSlot, WholeSlots
 from placement.candidates.tree_problem import RequestShape, Solution, TreeProblem
 from placement.candidates.trees.backtracking import solutions_of
 from placement.candidates.trees.counting import Allowance, CountedSolutions
@@ -32,10 +38,10 @@ class TreeSolutions:
         self._draws: BlindDraws | None = None
         #: where in its tree each local stands; behind them come the locals that are lent
         self.places = problem.places
-        #: the slots of the sharing providers from other trees
+        #: the slots in the whole cloud of the sharing providers from other trees
         self.lent = problem.lent
-        #: the slot of the root of one tree that has the problem
-        self.root: int | None = problem.root
+        #: the slot in the whole cloud of the root of one tree that has the problem
+        self.root: WholeSlot | None = problem.root
         #: whether there are sharing providers among the locals
         self.lends = any(problem.sharing)
 
@@ -121,9 +127,9 @@ class SingleProviderSolution:
     """
 
     lends = False
-    root: int | None = None
+    root: WholeSlot | None = None
     places: tuple[int, ...] = (0,)
-    lent: tuple[int, ...] = ()
+    lent: tuple[WholeSlot, ...] = ()
 
     def __init__(self, shape: RequestShape, budget: Budget) -> None:
         self._shape, self._budget = shape, budget
@@ -164,3 +170,47 @@ class SingleProviderSolution:
     def only_shared(self, solution: Solution) -> bool:
         """Say that the provider is the tree's own."""
         return False
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProblemFamily:
+    """Anchors whose trees have one and the same problem.
+
+    :param roots: their slots in the whole cloud
+    :param members: anchors × providers: the slots of each tree in the whole cloud
+    """
+
+    solutions: TreeSolutions | SingleProviderSolution
+    roots: WholeSlots
+    members: WholeSlots
+
+    def __len__(self) -> int:
+        return len(self.roots)
+
+    def chosen(self, which: slice | list[int]) -> "ProblemFamily":
+        """Return some of the trees."""
+        roots, members = self.roots[which], self.members[which]
+        return ProblemFamily(self.solutions, WholeSlots(roots), WholeSlots(members))
+
+    def slots(self, number: int) -> list[WholeSlot]:
+        """Return the provider behind each local in the tree of that number."""
+        members, solutions = self.members[number].tolist(), self.solutions
+        return [*(members[place] for place in solutions.places), *solutions.lent]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class CandidateBatch:
+    """Candidates that differ in their tree alone: one solution of trees with the same problem.
+
+    :param solution: the number of the local that serves each variable
+    """
+
+    family: ProblemFamily
+    solution: Solution
+
+    def __len__(self) -> int:
+        return len(self.family)
+
+    def chosen(self, which: slice | list[int]) -> "CandidateBatch":
+        """Return some of the candidates."""
+        return CandidateBatch(self.family.chosen(which), self.solution)

@@ -1,10 +1,10 @@
 """Counts how many more of a request fit into a snapshot (extensions.md 6).
 
 So many can be claimed one after the other, if nobody else writes and each takes the best of its
-candidates. The first half is that of a search: `prepare` finds the trees. For trees of one provider
-the rest is a division. `trees.py` counts for other trees: a tree has room for as many requests as
-each *block* of the request (`blocks.py`, `subtrees.py`), trees that share providers are a flow
-(`pools.py`), and where arithmetic gives bounds only, requests are served one after the other
+candidates. The first half is that of a search: `Search.anchors` finds the trees. For trees of one
+provider the rest is a division. `trees.py` counts for other trees: a tree has room for as many
+requests as each *block* of the request (`blocks.py`, `subtrees.py`), trees that share providers are
+a flow (`pools.py`), and where arithmetic gives bounds only, requests are served one after the other
 (`filling.py`).
 """
 
@@ -19,9 +19,10 @@ from placement.candidates.cloud.free_amounts import MOST, FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.mask_steps import MaskStep, Remaining
-from placement.candidates.masks.step_listener import Account
+from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
-from placement.candidates.search import prepare
+from placement.candidates.search import Search
+from placement.candidates.slots import WholeSlot
 from placement.extensions.capacity.trees import Limits, Total, TreesRoom
 
 
@@ -76,7 +77,7 @@ class Capacity:
         self._high: Numbers = np.zeros(size, np.int64)
         self._limits = Limits(size)
         self._several: TreesRoom | None = None
-        prepared = prepare(snapshot, request, budget, self._suitable)
+        prepared = Search(snapshot, request, budget, self._suitable).anchors()
         if prepared is None:
             return
         trees, simple, others = prepared
@@ -124,11 +125,11 @@ class Capacity:
         limits = self._limits.classes[root : root + 1] if low else np.zeros(0, np.int64)
         return Fits(low, high, int(low > 0), self._named(limits))
 
-    def largest(self, most: int) -> list[int]:
+    def largest(self, most: int) -> list[WholeSlot]:
         """Return the roots of the trees into which most requests fit, at most `most` of them."""
         roots = np.flatnonzero(self._high > 0)
         order = np.lexsort((roots, -self._low[roots]))[:most]
-        return [int(root) for root in roots[order]]
+        return [WholeSlot(int(root)) for root in roots[order]]
 
     def stranded(self, count: int) -> dict[str, int]:
         """Return how much of each class stays free after `count` more requests.
@@ -156,7 +157,7 @@ class Capacity:
         return dict(sorted(by_name.items(), key=lambda item: (-item[1], item[0])))
 
 
-class Suitable(Account):
+class Suitable(StepListener):
     """Notes, while a search runs, which providers meet all conditions of each group but amounts."""
 
     complete = True

@@ -22,7 +22,7 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.tree_problem import Demand, Local, RequestShape, Solution, TreeProblem
 from placement.candidates.trees.backtracking import solutions_of
 from placement.candidates.trees.same_subtree import Subproblems
-from placement.candidates.trees.tree_problems import ProblemFamily
+from placement.candidates.trees.tree_solutions import ProblemFamily
 
 #: amounts of each class, by local
 State = tuple[tuple[int, ...], ...]

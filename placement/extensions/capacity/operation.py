@@ -10,6 +10,7 @@ from placement.candidates.cloud.free_amounts import FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import refusal
 from placement.candidates.request import CandidateRequest
+from placement.candidates.slots import WholeSlot
 from placement.errors import BadRequest, UnknownProviderNamed
 from placement.extensions.capacity.count import Capacity, Fits, without
 from placement.extensions.explain.operation import names_from
@@ -128,7 +129,7 @@ def check_roots(snapshot: Snapshot, uuids: Iterable[str]) -> None:
         slot = snapshot.slot(uuid)
         if slot is None:
             raise UnknownProviderNamed(uuid=uuid)
-        root = int(snapshot.forest.root[slot])
+        root = WholeSlot(int(snapshot.forest.root[slot]))
         if root != slot:
             raise BadRequest(
                 f"Resource provider {uuid} is no root: it is in the tree of "

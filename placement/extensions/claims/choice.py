@@ -18,10 +18,10 @@ from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import refusal
 from placement.candidates.request import CandidateRequest
-from placement.candidates.search import prepare, search
+from placement.candidates.search import Search, search
 from placement.candidates.tree_problem import RequestShape, Solution
-from placement.candidates.trees.candidate_batch import CandidateBatch
-from placement.candidates.trees.tree_problems import AnchorTrees, ProblemFamily
+from placement.candidates.trees.tree_problems import AnchorTrees
+from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFamily
 from placement.errors import BadRequest
 
 #: positions in the array of the roots
@@ -110,7 +110,7 @@ class Chooser:
         if self.strategy is Strategy.FIRST and self.within is Within.FIRST:
             return _first(snapshot, self.request, budget)
         try:
-            prepared = prepare(snapshot, self.request, budget)
+            prepared = Search(snapshot, self.request, budget).anchors()
             if prepared is None:
                 return None
             trees, simple, others = prepared

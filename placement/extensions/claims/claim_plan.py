@@ -16,6 +16,7 @@ from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Column
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
+from placement.candidates.slots import WholeSlot
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import SearchUnfinished
 from placement.extensions.claims.choice import Choice, Chooser, Within
@@ -78,7 +79,7 @@ class ClaimPlan:
         for choice in self.choices:
             taken = {root[register.slot_of_uuid[uuid]] for uuid in choice.allocations}
             if choice.anchor not in taken:
-                found.add(register.uuids[choice.anchor])
+                found.add(register.uuids[WholeSlot(choice.anchor)])
         return found
 
     def trees(self, snapshot: Snapshot) -> dict[str, str]:

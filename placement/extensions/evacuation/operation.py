@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import refusal
+from placement.candidates.slots import WholeSlot
 from placement.extensions.capacity.operation import check_roots
 from placement.extensions.evacuation.movers import Demand, TreeDemand, demands_of, emptied
 from placement.extensions.evacuation.plan import NewHome, Planner
@@ -101,8 +102,8 @@ def _move(snapshot: Snapshot, home: NewHome) -> ConsumerMove:
     uuids, names = snapshot.register.uuids, snapshot.names.classes
     allocations: dict[str, dict[str, int]] = {}
     for (slot, class_id), amount in sorted(home.taken.items()):
-        allocations.setdefault(uuids[slot], {})[names[class_id]] = amount
-    return ConsumerMove(uuids[home.roots[0]], allocations)
+        allocations.setdefault(uuids[WholeSlot(slot)], {})[names[class_id]] = amount
+    return ConsumerMove(uuids[WholeSlot(home.roots[0])], allocations)
 
 
 class _Evacuation:

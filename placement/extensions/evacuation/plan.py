@@ -13,9 +13,10 @@ import numpy as np
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
-from placement.candidates.search import prepare
+from placement.candidates.search import Search
+from placement.candidates.slots import WholeSlot
 from placement.candidates.tree_problem import RequestShape, Solution
-from placement.candidates.trees.tree_problems import ProblemFamily
+from placement.candidates.trees.tree_solutions import ProblemFamily
 from placement.extensions.claims.choice import of_scarcest
 from placement.extensions.evacuation.movers import Demand, SlotClass, Taken, TreeDemand
 
@@ -132,7 +133,7 @@ def one_of_each_tree(
 
     :param fullest: whether trees with the least left of the scarcest class come first
     """
-    prepared = prepare(cloud, request, budget)
+    prepared = Search(cloud, request, budget).anchors()
     if prepared is None:
         return
     trees, simple, others = prepared
@@ -239,8 +240,8 @@ class Planner:
             # no inventory serves two parts: their sum may be more than max_unit
             busy = dict.fromkeys(taken, 0)
             seen = _without(self.ledger.seen_by(own), busy)
-            avoid = {uuids[int(forest.root[slot])] for (slot, _), _ in demand.kept}
-            avoid |= {uuids[root] for root in roots} | self._avoid
+            avoid = {uuids[WholeSlot(int(forest.root[slot]))] for (slot, _), _ in demand.kept}
+            avoid |= {uuids[WholeSlot(root)] for root in roots} | self._avoid
             candidates = self._candidates(seen, part.request(frozenset(avoid)))
             found = next((one for one in candidates if self.ledger.times(one.taken, own, 1)), None)
             if found is None:

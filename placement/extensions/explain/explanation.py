@@ -13,8 +13,10 @@ import numpy as np
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.request import CandidateRequest
-from placement.candidates.search import prepare, search
+from placement.candidates.search import Search, search
+from placement.candidates.slots import WholeSlot
 from placement.candidates.trees.counting import Allowance, TooManyToCount
 from placement.candidates.trees.tree_problems import AnchorTrees
 from placement.errors import SearchUnfinished
@@ -230,7 +232,7 @@ def _search(
 ) -> _Searched:
     nothing = np.zeros(snapshot.size, np.bool_)
     try:
-        prepared = prepare(snapshot, request, budget, notes)
+        prepared = Search(snapshot, request, budget, notes).anchors()
     except (OutOfTime, OutOfMemory) as early:
         found = _Searched(nothing, notes.left, None, early)
         notes.left = nothing
@@ -249,7 +251,7 @@ def _search(
     for reason, name, easier in _looser(request):
         if not fruitless.any() or ended is not None:
             break
-        looser = AnchorTrees(snapshot, easier, trees.groups, budget)
+        looser = AnchorTrees(AllTrees(snapshot), easier, trees.groups, budget)
         helped, ended = _fruitful(snapshot, looser, *looser.split(fruitless))
         helped &= fruitless
         notes.drop("", reason, name, helped)
@@ -317,7 +319,7 @@ def _count(
 
 def _uuids(snapshot: Snapshot, roots: Mask) -> tuple[str, ...]:
     uuids = snapshot.register.uuids
-    return tuple([uuids[root] for root in np.flatnonzero(roots).tolist()])
+    return tuple([uuids[WholeSlot(root)] for root in np.flatnonzero(roots).tolist()])
 
 
 def _named(
@@ -332,14 +334,14 @@ def _named(
         miss.slot if number < len(misses) - 1 or provider is None else provider
         for number, miss in enumerate(misses)
     ]
-    names = naming([uuids[slot] for slot in dict.fromkeys(wanted)]) if wanted else {}
+    names = naming([uuids[WholeSlot(slot)] for slot in dict.fromkeys(wanted)]) if wanted else {}
     return [
         NamedMiss(
-            uuids[miss.root],
+            uuids[WholeSlot(miss.root)],
             uuids[slot],
             names.get(uuids[slot], uuids[slot]),
             miss.missing,
-            {one.slot: uuids[one.slot] for one in miss.missing if one.slot is not None},
+            {one.slot: uuids[WholeSlot(one.slot)] for one in miss.missing if one.slot is not None},
         )
-        for miss, slot in zip(misses, wanted, strict=True)
+        for miss, slot in zip(misses, map(WholeSlot, wanted), strict=True)
     ]

@@ -15,6 +15,7 @@ from placement.candidates.budget import Budget, OutOfTime
 from placement.candidates.cloud.free_amounts import free_amounts
 from placement.candidates.cloud.sharing_providers import Lenders
 from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.tree_subset import AllTrees
 from placement.extensions.explain.conditions import Condition, Reason
 from placement.extensions.explain.step_record import GroupNotes, Notes
 
@@ -79,7 +80,7 @@ class Misses:
 
     def __init__(self, snapshot: Snapshot, notes: Notes, budget: Budget) -> None:
         self._snapshot, self._notes, self._budget = snapshot, notes, budget
-        self._lenders = Lenders(snapshot, snapshot.sharing.tolist())
+        self._lenders = Lenders(AllTrees(snapshot), snapshot.sharing.tolist())
         #: the reasons of trees that can serve each group by itself
         self._of_all = [one for one in notes.dropped if one.reason in _OF_ALL]
 

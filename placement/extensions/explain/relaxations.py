@@ -15,7 +15,7 @@ from placement.candidates.cloud.free_amounts import LARGEST
 from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest, Group
-from placement.candidates.search import prepare
+from placement.candidates.search import Search
 from placement.errors import BadRequest
 from placement.extensions.explain.conditions import Condition, listed
 from placement.extensions.explain.step_record import Notes
@@ -77,7 +77,7 @@ def _trees(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> int
     """Return how many trees have candidates."""
     budget.look()
     try:
-        prepared = prepare(snapshot, request, budget)
+        prepared = Search(snapshot, request, budget).anchors()
     except BadRequest:
         # without the dropped condition, the search comes to a name that doesn't exist
         return 0

@@ -15,7 +15,7 @@ from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.masks.mask_steps import RESOURCES, MaskStep, Remaining
-from placement.candidates.masks.step_listener import Account
+from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from placement.extensions.explain.conditions import Condition, Reason, conditions_of, listed
 
@@ -69,7 +69,7 @@ class GroupNotes:
     of_tree: list[Condition] = dataclasses.field(default_factory=list)
 
 
-class Notes(Account):
+class Notes(StepListener):
     """Keeps the steps, the trees that each condition left out, and every condition.
 
     Its methods raise OutOfMemory if that is more than the budget allows.

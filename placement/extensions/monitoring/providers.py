@@ -12,6 +12,7 @@ import numpy as np
 
 from placement.candidates.cloud.columns import Column
 from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.slots import WholeSlot
 from placement.extensions.monitoring import plain_text
 from placement.extensions.monitoring.aside import Aside
 from placement.extensions.monitoring.provider_query import (
@@ -207,12 +208,12 @@ class _ProviderLines:
     def infos(self) -> Iterator[str]:
         """Yield who each provider is, and where in its tree."""
         forest, uuids, names = self._snapshot.forest, self._snapshot.register.uuids, self._names
-        for slot in np.flatnonzero(self._mask).tolist():
-            parent = int(forest.parent[slot])
+        for slot in map(WholeSlot, np.flatnonzero(self._mask).tolist()):
+            parent = WholeSlot(int(forest.parent[slot]))
             above = escaped(uuids[parent]) if parent >= 0 else ""
             yield (
                 f'{PREFIX}{INFO}{{hostname="{names[slot]}",uuid="{escaped(uuids[slot])}",'
-                f'parent="{above}",root="{escaped(uuids[int(forest.root[slot])])}"}} 1\n'
+                f'parent="{above}",root="{escaped(uuids[WholeSlot(int(forest.root[slot]))])}"}} 1\n'
             )
 
     def traits(self) -> Iterator[str]:

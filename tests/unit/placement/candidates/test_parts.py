@@ -34,13 +34,13 @@ def _few_trees(monkeypatch):
 def looked_at(monkeypatch):
     """Return the sizes of the clouds that were searched, in their order."""
     sizes = []
-    prepare = search.prepare
+    anchors = search.Search.anchors
 
-    def noting(snapshot, *others):
-        sizes.append(snapshot.size)
-        return prepare(snapshot, *others)
+    def noting(asked, trees, most):
+        sizes.append(trees.cloud.size)
+        return anchors(asked, trees, most)
 
-    monkeypatch.setattr(search, "prepare", noting)
+    monkeypatch.setattr(search.Search, "anchors", noting)
     return sizes
 
 

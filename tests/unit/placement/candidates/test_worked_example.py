@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from placement.candidates import render
+from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.filter import GroupFilter, root_filter
 from placement.candidates.masks.mask_steps import Remaining
 from placement.candidates.masks.resolved_group import resolve
-from placement.candidates.masks.step_listener import Account
+from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
-from placement.candidates.search import prepare, search
+from placement.candidates.search import Search, search
 from placement.candidates.tree_problem import options_of
 from placement.candidates.trees.assignment import Assignment
 from placement.candidates.trees.lookahead import Lookahead
 from placement.candidates.trees.search_plan import plan
-from placement.candidates.trees.tree_problems import AnchorTrees
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 
@@ -124,7 +124,7 @@ def mask_rows(snapshot):
     alive = snapshot.forest.alive
     for group in ASKED.groups[1:3]:
         remaining = Remaining(alive, alive, snapshot.forest.is_root)
-        for step in mask_steps.of_one_provider(snapshot, resolve(snapshot, group)):
+        for step in mask_steps.of_one_provider(snapshot, resolve(AllTrees(snapshot), group)):
             remaining = remaining.after(step)
             yield f"{group.suffix} {step.name}", drawn(remaining.own)
 
@@ -134,8 +134,8 @@ def test_masks_that_the_steps_narrow(snapshot, page):
 
 
 def test_the_roots_that_can_serve_each_group(snapshot, page):
-    roots = root_filter(snapshot, ASKED, Account())
-    group_filter = GroupFilter(snapshot, roots, Account())
+    roots = root_filter(AllTrees(snapshot), ASKED, StepListener())
+    group_filter = GroupFilter(AllTrees(snapshot), roots, StepListener())
     rows = [("", " ".join(name(snapshot, slot)[-1] for slot in range(snapshot.size)))]
     rows.append(("roots", drawn(roots)))
     for group in ASKED.groups:
@@ -157,9 +157,8 @@ def test_the_account_of_the_steps(snapshot, page):
 
 
 def families(snapshot):
-    trees, simple, others = prepare(snapshot, ASKED, endless(), Account())
-    assert isinstance(trees, AnchorTrees)
-    return trees, list(trees.families(simple, others))
+    anchors = Search(snapshot, ASKED, endless()).anchors()
+    return anchors.trees, list(anchors.families())
 
 
 def bits_of(mask, length):

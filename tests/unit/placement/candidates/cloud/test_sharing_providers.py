@@ -3,6 +3,7 @@
 import pytest
 
 from placement.candidates.cloud.sharing_providers import Lenders, reached_roots
+from placement.candidates.cloud.tree_subset import AllTrees
 from tests.unit.placement.candidates.snapshots import child, host
 
 SHARES = ["MISC_SHARES_VIA_AGGREGATE"]
@@ -30,7 +31,7 @@ def test_every_tree_with_a_provider_in_the_aggregate_is_reached(snapshot):
 
 def test_a_provider_lends_to_other_trees_only(snapshot):
     lender = snapshot.slot("s")
-    lenders = Lenders(snapshot, [lender])
+    lenders = Lenders(AllTrees(snapshot), [lender])
     lent = {
         name: lenders.of_tree(root, snapshot.forest.members(root).tolist())
         for name in ("s", "a", "b", "c")

@@ -2,8 +2,9 @@
 
 import pytest
 
+from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks.filter import GroupFilter, root_filter
-from placement.candidates.masks.step_listener import Account
+from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from tests.unit.placement.candidates.snapshots import child, host
 
@@ -30,7 +31,7 @@ def snapshot(clouds):
 def roots(snapshot, group, allowed=None):
     """Return the names of the trees that have options for every part of the group."""
     mask = snapshot.forest.is_root if allowed is None else allowed
-    found = GroupFilter(snapshot, mask, Account()).apply(group)
+    found = GroupFilter(AllTrees(snapshot), mask, StepListener()).apply(group)
     return None if found is None else named(snapshot, found.roots)
 
 
@@ -55,7 +56,7 @@ def test_a_suffixed_group_needs_one_provider_for_all(snapshot):
 
 def test_other_trees_than_those_allowed_are_never_named(snapshot):
     request = CandidateRequest((), avoid=frozenset(["all's"]), root_required=AVX)
-    allowed = root_filter(snapshot, request, Account())
+    allowed = root_filter(AllTrees(snapshot), request, StepListener())
 
     assert named(snapshot, allowed) == ["one trait", "no memory"]
     assert roots(snapshot, Group("", {"VCPU": 1, "MEMORY_MB": 1}), allowed) == ["one trait"]
@@ -65,7 +66,7 @@ def test_other_trees_than_those_allowed_are_never_named(snapshot):
 def test_roots_can_be_chosen_by_a_trait_that_they_lack(snapshot):
     request = CandidateRequest((), root_forbidden=SSD)
 
-    assert named(snapshot, root_filter(snapshot, request, Account())) == [
+    assert named(snapshot, root_filter(AllTrees(snapshot), request, StepListener())) == [
         "no trait",
         "one trait",
         "empty",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.mask_steps import Remaining
 from placement.candidates.masks.resolved_group import resolve
@@ -28,7 +29,7 @@ def steps(snapshot, kind, **conditions):
     """Return (name, what is left of own, what is left of shared) of each step."""
     remaining = Remaining(*[snapshot.forest.alive] * 2, snapshot.forest.is_root)
     found = []
-    for step in kind(snapshot, resolve(snapshot, Group("_X", **conditions))):
+    for step in kind(snapshot, resolve(AllTrees(snapshot), Group("_X", **conditions))):
         remaining = remaining.after(step)
         masks = (remaining.own, remaining.shared)
         found.append((step.name, *(snapshot_names(snapshot, mask) for mask in masks)))
@@ -74,7 +75,7 @@ def test_a_wanted_tree_takes_nothing_from_other_trees(snapshot):
 
 def test_a_step_that_treats_own_and_shared_alike_keeps_one_mask_for_both(snapshot):
     alive = snapshot.forest.alive
-    group = resolve(snapshot, Group("_X", {"VCPU": 1}))
+    group = resolve(AllTrees(snapshot), Group("_X", {"VCPU": 1}))
 
     (step,) = mask_steps.of_resources(snapshot, group)
     remaining = Remaining(alive, alive, alive).after(step)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks.resolved_group import ResolvedGroup, Unmatched, resolve
 from placement.candidates.request import Group
 from placement.errors import BadRequest
@@ -19,7 +20,7 @@ def snapshot(clouds):
 def test_every_name_has_an_id(snapshot):
     asked = Group("_X", {"VCPU": 2}, (AVX,), member_of=(RACK,), in_tree="b")
 
-    found = resolve(snapshot, asked)
+    found = resolve(AllTrees(snapshot), asked)
 
     assert isinstance(found, ResolvedGroup)
     assert found.demand == ((snapshot.names.class_ids["VCPU"], 2),)
@@ -33,7 +34,9 @@ def test_members_are_in_an_aggregate_of_each_set(clouds):
     labels = {"a": ["rack"], "b": ["room"], "c": ["rack", "room"], "d": []}
     snapshot = clouds.snapshot({name: (None, {"VCPU": 4}, [], has) for name, has in labels.items()})
 
-    found = resolve(snapshot, Group("", {"VCPU": 1}, member_of=(RACK, frozenset(["room"]))))
+    found = resolve(
+        AllTrees(snapshot), Group("", {"VCPU": 1}, member_of=(RACK, frozenset(["room"])))
+    )
 
     assert found.members.tolist() == [False, False, True, False]
 
@@ -47,11 +50,13 @@ def test_members_are_in_an_aggregate_of_each_set(clouds):
 )
 def test_a_class_that_does_not_exist_is_refused_first(snapshot, conditions, named):
     with pytest.raises(BadRequest, match=named):
-        resolve(snapshot, Group("", {"CUSTOM_NO_CLASS": 1}, **conditions))
+        resolve(AllTrees(snapshot), Group("", {"CUSTOM_NO_CLASS": 1}, **conditions))
 
 
 def test_a_group_without_members_is_unmatched_before_its_traits_are_looked_up(snapshot):
-    found = resolve(snapshot, Group("", {"VCPU": 1}, (NO_TRAIT,), member_of=(NO_AGGREGATE,)))
+    found = resolve(
+        AllTrees(snapshot), Group("", {"VCPU": 1}, (NO_TRAIT,), member_of=(NO_AGGREGATE,))
+    )
 
     assert isinstance(found, Unmatched)
     assert found.step == "member_of"
@@ -59,16 +64,18 @@ def test_a_group_without_members_is_unmatched_before_its_traits_are_looked_up(sn
 
 def test_a_trait_that_does_not_exist_is_refused_before_the_tree_is_looked_up(snapshot):
     with pytest.raises(BadRequest, match="CUSTOM_NO_TRAIT"):
-        resolve(snapshot, Group("", {"VCPU": 1}, forbidden=NO_TRAIT, in_tree="nowhere"))
+        resolve(AllTrees(snapshot), Group("", {"VCPU": 1}, forbidden=NO_TRAIT, in_tree="nowhere"))
 
 
 def test_a_tree_that_does_not_exist_is_no_error(snapshot):
-    assert isinstance(resolve(snapshot, Group("", {"VCPU": 1}, in_tree="nowhere")), Unmatched)
+    assert isinstance(
+        resolve(AllTrees(snapshot), Group("", {"VCPU": 1}, in_tree="nowhere")), Unmatched
+    )
 
 
 def test_groups_with_equal_conditions_have_equal_keys_whatever_their_order(snapshot):
-    first = resolve(snapshot, Group("_X", {"VCPU": 2, "DISK_GB": 1}, (AVX,)))
-    second = resolve(snapshot, Group("_Y", {"DISK_GB": 1, "VCPU": 2}, (AVX,)))
-    other = resolve(snapshot, Group("_Z", {"DISK_GB": 1, "VCPU": 3}, (AVX,)))
+    first = resolve(AllTrees(snapshot), Group("_X", {"VCPU": 2, "DISK_GB": 1}, (AVX,)))
+    second = resolve(AllTrees(snapshot), Group("_Y", {"DISK_GB": 1, "VCPU": 2}, (AVX,)))
+    other = resolve(AllTrees(snapshot), Group("_Z", {"DISK_GB": 1, "VCPU": 3}, (AVX,)))
 
     assert first.conditions == second.conditions != other.conditions

@@ -4,8 +4,7 @@ import itertools
 
 from hypothesis import given, settings
 
-from placement.candidates.cloud.bitset import bits
-from placement.candidates.tree_problem import options_of
+from placement.candidates.tree_problem import bits, options_of
 from placement.candidates.trees.rejection_sampling import is_solution
 from tests.unit.placement.candidates.tree_problems import by_trying_all, problems
 

@@ -2,8 +2,9 @@
 
 import dataclasses
 
+from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks.filter import GroupFilter
-from placement.candidates.masks.step_listener import Account
+from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.trees.tree_problems import AnchorTrees
 from tests.endless import endless
@@ -27,9 +28,10 @@ REQUEST = CandidateRequest(
 def found_in(snapshot):
     """Return the candidates of the only tree, each as the names of its providers."""
     roots = snapshot.forest.is_root
-    filtering = GroupFilter(snapshot, roots, Account())
+    trees = AllTrees(snapshot)
+    filtering = GroupFilter(trees, roots, StepListener())
     groups = [filtering.apply(group) for group in REQUEST.groups]
-    trees = AnchorTrees(snapshot, REQUEST, groups, endless())
+    trees = AnchorTrees(trees, REQUEST, groups, endless())
     (family,) = trees.families(*trees.split(roots))
     names = [snapshot.register.uuids[slot] for slot in family.slots(0)]
     solutions = (family.solutions.at(number) for number in range(100))
