@@ -6,7 +6,7 @@ from typing import Protocol
 
 from placement.candidates.slots import WholeSlot
 
-#: steps between two looks at the clock; a step takes about a microsecond
+#: steps between two looks at the clock, about 2 ms: a step takes about a microsecond
 _STEPS = 2_000
 #: seconds between two checks whether the client is still there
 _ASK_EVERY = 0.1
@@ -74,7 +74,7 @@ class Budget:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.seconds, self.size = seconds, size
-        #: whether the seconds are fewer than those that it began with
+        #: whether `shorten` left fewer seconds than it began with
         self.is_shortened = False
         self._client_left = client_left
         self._clock = clock
@@ -94,7 +94,7 @@ class Budget:
             self.seconds, self._end, self.is_shortened = seconds, end, True
 
     def share(self, parts: int) -> "Budget":
-        """Return a budget with one of so many equal parts of the time that is left."""
+        """Return a budget for one of `parts` tasks, with its share of the time that is left."""
         left = None if self._end is None else max(self._end - self._clock(), 0) / parts
         return Budget(left, self.size, self._client_left, self._clock)
 

@@ -1,8 +1,14 @@
 """Candidates as JSON text (allocation-candidates.md 5).
 
 They are joined from prepared texts: a provider's summary is kept with the snapshot, and candidates
-of equal trees differ in uuids alone. candidate_search.rst shows an example. Blanks stand where
-`json.dumps` has them.
+of equal trees differ in uuids alone. So a solution is written once, with holes in place of uuids,
+and then the holes are filled for all trees that have it::
+
+    {"allocations": {"        piece
+    36 bytes                  hole: the uuid of the place 2, which is h0.0, h1.0, h2.0, …
+    ": {"resources": …        piece
+
+candidate_search.rst follows an example. Blanks stand where `json.dumps` has them.
 """
 
 import collections
@@ -28,7 +34,7 @@ ALLOCATIONS_BY_PROVIDER: Version = (1, 12)
 NESTED: Version = (1, 29)
 MAPPINGS: Version = (1, 34)
 
-#: stands for the uuid of a local
+#: a hole while a template is made: the place of a provider in its tree, between zero characters
 _HOLE = re.compile("\0(\\d+)\0")
 _NO_UUID = bytes(LENGTH)
 #: fewer candidates than this are written one by one
@@ -61,7 +67,7 @@ def body(found: FoundCandidates, version: Version) -> list[bytes]:
 
 
 def _separated(texts: list[bytes]) -> list[bytes]:
-    """Join texts to as few pieces as can be had without copying much."""
+    """Join texts to few pieces: many small texts to one, and large ones without copying them."""
     if len(texts) == 1 or sum(map(len, texts)) < _LARGE:
         return [SEPARATOR.join(texts)]
     pieces: list[bytes] = []
@@ -85,12 +91,12 @@ def _classes(found: FoundCandidates) -> frozenset[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Template:
-    """One solution as text with a hole for each uuid of the tree at hand.
+    """One solution as text with a hole for each uuid of a provider of the tree.
 
-    :param pieces: what stands before, between and behind the holes
-    :param fillers: where in the tree the provider stands whose uuid goes into each hole
-    :param used: where in the tree those stand that give something
-    :param lent: the providers of other trees that give something
+    :param pieces: the text before, between and behind the holes
+    :param fillers: by hole, the place in the tree of the provider whose uuid goes there
+    :param used: the places in the tree of the providers that something is allocated from
+    :param lent: the providers of other trees that something is allocated from
     """
 
     pieces: tuple[str, ...]
@@ -107,7 +113,7 @@ class _Candidates:
         self._register = found.snapshot.register
         self._writer = SolutionWriter(shape, found.snapshot.names.classes, version)
         self._one_each = found.shuffle is not None
-        #: the writer of the trees that have a batch to themselves, by root
+        #: the writer, and the provider of each local, of a tree that is alone in a batch, by root
         self._bound: dict[int, tuple[BoundWriter, list[WholeSlot]]] = {}
         #: by problem and solution
         self._templates: dict[object, Template] = {}
@@ -125,7 +131,7 @@ class _Candidates:
         return texts
 
     def used(self) -> Slots:
-        """Return, after `write`, the providers that give something, ascending."""
+        """Return, after `write`, the providers of allocations, ascending."""
         chosen = np.zeros(self._found.snapshot.size, np.bool_)
         for slots in self._used:
             chosen[slots] = True
@@ -133,7 +139,7 @@ class _Candidates:
         return np.flatnonzero(chosen).astype(np.int32)
 
     def roots(self) -> Slots:
-        """Return, after `write`, the roots of the providers that give something, ascending."""
+        """Return, after `write`, the roots of the providers of allocations, ascending."""
         forest = self._found.snapshot.forest
         if not forest.nested:
             return self.used()
@@ -250,7 +256,7 @@ class SolutionWriter:
         return BoundWriter(self, uuids)
 
     def used(self, solution: Sequence[int]) -> list[int]:
-        """Return the locals that give something."""
+        """Return the locals that something is allocated from."""
         return list(dict.fromkeys([solution[number] for number in self.giving]))
 
     def summed(self, numbers: list[int]) -> str:
@@ -276,7 +282,7 @@ class BoundWriter:
         entries = {
             text: [writer.entry % (uuid, text) for uuid in uuids] for text in set(writer.alone)
         }
-        #: (variable, its allocation by local), (variable, its mapping by local)
+        #: (variable, the text of its allocation by local), then the same for its mapping
         self._gives = [(n, entries[writer.alone[n]]) for n in writer.giving]
         self._maps = [(n, [f'{head}{uuid}"]' for uuid in uuids]) for n, head in writer.suffixed]
 
@@ -311,5 +317,5 @@ class BoundWriter:
         ]
 
 
-#: bounds the memory of one answer
+#: how many sums of demands are remembered as text: bounds the memory of one answer
 _MOST_SUMS = 10_000

@@ -1,4 +1,4 @@
-"""What is asked: request groups and what holds for all of them (allocation-candidates.md 2.2)."""
+"""A request: its groups, and the conditions on all of them (allocation-candidates.md 2.2)."""
 
 import dataclasses
 from collections.abc import Mapping

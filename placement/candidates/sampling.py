@@ -12,9 +12,10 @@ from placement.candidates.trees.counting import Allowance, TooManyToCount
 from placement.candidates.trees.rejection_sampling import BlindDraws
 from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFamily
 
-#: how many states are counted before candidates are sampled without; per family, and at least
+#: after how many states counting ends, and candidates are drawn blindly; per family, and at least
 _STATES_EACH, _STATES = 100, 3_000
-#: how many draws may miss before searches in a random order: in all, and for each candidate
+#: how many draws may miss before searches in a random order begin: so many, and so many more for
+#: each candidate that was drawn
 _MISSES, _MISSES_EACH = 2_000, 20
 #: so many numbers are drawn at once
 _MOST_AT_ONCE = 20_000
@@ -70,9 +71,10 @@ class Reservoir:
 class Draw:
     """Draws candidates of trees that have none in common.
 
-    Candidates are counted and then drawn by number. Where a tree has too many to count, options are
-    chosen blindly and invalid choices are dropped, which is as fair. Only where nearly no choice is
-    valid, the choice is random but not even.
+    Candidates are counted and then drawn by number, each equally often. Where a tree has too many
+    to count, options are drawn blindly and invalid choices are dropped: valid ones still come
+    equally often. Where nearly no choice is valid, searches in a random order find candidates, some
+    of them more often than others.
 
     :param limit: how many are wanted; there will be as many if there are
     :param size: bytes that each of them takes
@@ -89,8 +91,9 @@ class Draw:
         self._stream, self._limit, self._source = families, limit, source
         self._families: list[ProblemFamily] = []
         self._budget, self._size = budget, size
-        #: what was drawn blindly or listed, to tell what is new
+        #: (family, tree, solution) of what was drawn blindly or listed: it may come again
         self._drawn: set[tuple[int, int, Solution]] = set()
+        #: the trees drawn with each (family, solution)
         self._trees: dict[tuple[int, Solution], list[int]] = {}
         self._count = 0
 
@@ -121,7 +124,7 @@ class Draw:
         return batches
 
     def _weights(self) -> "list[int | BlindDraws]":
-        """Return the count of each family's solutions, or how to draw without."""
+        """Return the count of each family's solutions, or a way to draw uncounted ones."""
         allowance = Allowance(max(_STATES, _STATES_EACH * len(self._families)))
         weights: list[int | BlindDraws] = []
         for family in self._families:
@@ -132,6 +135,10 @@ class Draw:
         return weights
 
     def _ends(self, weights: "list[int | BlindDraws]") -> list[int]:
+        """Return where the numbers of each family's candidates begin and end; 0 comes first.
+
+        Two families of 3 trees with 2 solutions and of 5 trees with 1: 0, 6, 11.
+        """
         numbers = [w.count if isinstance(w, BlindDraws) else w for w in weights]
         totals = (n * len(family) for n, family in zip(numbers, self._families, strict=True))
         return list(itertools.accumulate(totals, initial=0))
@@ -151,7 +158,7 @@ class Draw:
             self._count += 1
 
     def _draw(self, weights: "list[int | BlindDraws]", ends: list[int]) -> None:
-        """Draw by number, where some numbers stand for nothing valid, until nothing new comes."""
+        """Draw by number until too many draws miss: are invalid, or were drawn before."""
         misses = 0
         while len(self) < self._limit and misses < _MISSES + _MISSES_EACH * len(self):
             number = self._source.randrange(ends[-1])

@@ -1,8 +1,16 @@
-"""Parts of the cloud in which a search is tried before it looks at all of the cloud.
+"""In which few trees a search looks before it looks at all of the cloud (architecture.rst D5).
 
-A search with a limit ends after its first candidates. So it begins with few trees: the first ones
-that may have candidates, as conditions show that few trees meet. What it finds in a part is what it
-would find in the whole cloud, or it goes on with more (architecture.rst D5).
+A search with a limit ends after its first candidates. Masks of the whole cloud would cost more than
+these. So the search begins with a *subset*, the first trees that may have candidates. What it finds
+there is what it would find in the whole cloud, or it goes on with a larger subset. A search with
+`limit=10` in a cloud of 10,000 trees looks, until it has 10 candidates, at::
+
+    the first 64 trees                         unless past searches found too little there
+    the first 64, 256, 1,024 trees with room   as the inventories of one class show
+    all 10,000 trees
+
+A condition that few trees meet names the trees by itself: an in_tree, a rare trait, a small
+aggregate. Then a subset is made of trees that meet all such conditions, even if there is no limit.
 """
 
 import functools
@@ -19,17 +27,17 @@ from placement.candidates.slots import WholeSlot, WholeSlots
 
 #: in clouds of fewer slots, a search looks at the whole cloud at once
 _SMALL = 4_000
-#: how many trees the first part has: so many, and so many for each candidate that is wanted
+#: how many trees the first subset has: so many, or so many for each candidate that is wanted
 _FEWEST, _EACH = 64, 4
-#: how many times as many trees the parts have
+#: how many times as many trees the subsets have
 _TIMES = (1, 4, 16)
-#: a part may have at most this share of all trees
+#: a subset may have one in so many of all trees: a larger one costs nearly what the cloud costs
 _MOST = 4
 #: conditions that so few providers meet narrow the trees before any other condition
 _RARE = 4_096
 #: in how many inventories the first trees with room are looked for; then in twice as many
 _CHUNK = 1_024
-#: so many trees of one provider, or providers that lend to other trees, are in every part
+#: trees of one provider, and trees that lend to others, are in every subset: so many at most
 _MOST_EXTRA = 2_048
 
 
@@ -60,7 +68,7 @@ def subsets(
     past = snapshot.past_searches
     if length <= largest and (len(lending) or not past.begins_elsewhere(request)):
         yield from _first_trees(snapshot, snapshot.forest.roots, lending, length)
-        # nobody asks for more if that was enough
+        # the generator comes here only if the first trees didn't have enough candidates
         past.in_vain(request)
     if not len(lending):
         for longer in (length * times for times in _TIMES):
@@ -70,7 +78,11 @@ def subsets(
 
 
 def _knows_names(snapshot: Snapshot, request: CandidateRequest) -> bool:
-    """Say whether all classes and traits exist: where not, an error may depend on all trees."""
+    """Say whether all classes and traits exist.
+
+    If one doesn't, whether that is an error depends on all trees: a search that ends before it
+    comes to the name has no error (allocation-candidates.md 1.9).
+    """
     names = snapshot.names
     traits = [*request.root_required, *request.root_forbidden]
     for group in request.groups:
@@ -86,7 +98,10 @@ def _asks_for_tree(request: CandidateRequest) -> bool:
 
 
 def _lending_roots(snapshot: Snapshot) -> Slots | None:
-    """Return the roots of the trees with sharing providers; None if those have many providers."""
+    """Return the roots of the trees with sharing providers; None if these trees are too large.
+
+    They are in every subset, as they may lend to any tree of it.
+    """
     sharing = snapshot.sharing
     if len(sharing) > _MOST_EXTRA:
         return None
@@ -97,7 +112,7 @@ def _lending_roots(snapshot: Snapshot) -> Slots | None:
 def _first_trees(
     snapshot: Snapshot, roots: Slots, lending: Slots, length: int, is_all: bool = True
 ) -> Iterator[TreeSubset]:
-    """Yield the part with the first trees that may have candidates.
+    """Yield the subset with the first trees that may have candidates.
 
     :param roots: the roots of such trees, ascending
     :param is_all: whether these are all; otherwise there may be more behind them
@@ -113,7 +128,7 @@ def _first_trees(
         if len(singles) > _MOST_EXTRA:
             lacks_singles = int(singles[-1]) > bound
         elif len(singles):
-            # they come before all other trees
+            # a search answers trees of one provider before all other trees
             if is_all and roots is not snapshot.forest.roots:
                 singles = np.intersect1d(singles, roots, True)
             anchors = np.union1d(anchors, singles)
@@ -123,9 +138,9 @@ def _first_trees(
 
 
 def _among_few(snapshot: Snapshot, request: CandidateRequest, may_borrow: bool) -> Slots | None:
-    """Return the roots of the trees that meet the conditions that few trees meet, ascending.
+    """Return the roots of the trees that meet all conditions that few trees meet, ascending.
 
-    None if there is no such condition.
+    None if no condition of the request is such a condition.
 
     :param may_borrow: whether providers of other trees may meet the conditions of a group
     """
@@ -144,6 +159,7 @@ def _among_few(snapshot: Snapshot, request: CandidateRequest, may_borrow: bool) 
 
 
 def _is_rare(snapshot: Snapshot, trait: str) -> bool:
+    """Say whether few providers have the trait."""
     members = snapshot.with_trait.get(snapshot.names.trait_ids[trait])
     return members is None or members.count <= _RARE
 
@@ -160,7 +176,7 @@ def _roots_with_trait(snapshot: Snapshot, trait: str) -> Slots:
 
 
 def _of_group(snapshot: Snapshot, group: Group) -> Iterator[Slots]:
-    """Yield the roots of the trees that meet each condition that few trees meet."""
+    """Yield, for each condition of the group that few trees meet, the roots of these trees."""
     root = snapshot.forest.root
     if group.in_tree is not None and (group.resources or not group.suffix):
         slot = snapshot.slot(group.in_tree)
@@ -181,9 +197,10 @@ def _of_group(snapshot: Snapshot, group: Group) -> Iterator[Slots]:
 
 
 def _able(snapshot: Snapshot, request: CandidateRequest, length: int) -> tuple[Slots, bool]:
-    """Return the first roots of trees that are able to give what the fewest trees give.
+    """Return the first roots of trees with room for the group or class that is hardest to serve.
 
-    Also return whether these are all.
+    A tree without room for it has no candidate, whatever room it has for the others. Also return
+    whether these are all such roots.
 
     :param length: how many are enough
     """
@@ -192,7 +209,7 @@ def _able(snapshot: Snapshot, request: CandidateRequest, length: int) -> tuple[S
         for group in request.groups
         for ability in _abilities(group)
     ]
-    # what all trees that give it are known of, or what is given furthest behind
+    # a complete list is best, then the one that reaches furthest: it passed over most trees
     last = snapshot.size
     return min(
         found,
@@ -202,9 +219,10 @@ def _able(snapshot: Snapshot, request: CandidateRequest, length: int) -> tuple[S
 
 
 class _Ability(NamedTuple):
-    """What one provider has to give and to be.
+    """What a tree needs one provider for.
 
-    :param resources: amounts by class, at least one
+    :param resources: amounts by class, at least one class
+    :param required: sets of traits, one of each is needed
     """
 
     resources: Mapping[str, int]
@@ -213,7 +231,10 @@ class _Ability(NamedTuple):
 
 
 def _abilities(group: Group) -> Iterator[_Ability]:
-    """Yield what a group asks of providers: a suffixed group asks all of the same one."""
+    """Yield what the group needs providers for: a suffixed group needs one provider for all.
+
+    The unsuffixed group may take each class, and each trait, from another provider.
+    """
     if group.suffix:
         if group.resources:
             yield _Ability(group.resources, group.required, group.forbidden)
@@ -223,7 +244,10 @@ def _abilities(group: Group) -> Iterator[_Ability]:
 
 
 def _first_able(snapshot: Snapshot, ability: _Ability, length: int) -> tuple[Slots, bool]:
-    """Return the first roots of trees with a provider of this ability, and whether that is all."""
+    """Return the first roots of trees with such a provider, and whether these are all such roots.
+
+    It reads the inventories of one class in the order of their roots, a chunk at a time.
+    """
     forest, ids = snapshot.forest, snapshot.names.class_ids
     columns = [(snapshot.column(ids[name]), most) for name, most in ability.resources.items()]
     (column, amount), *others = columns

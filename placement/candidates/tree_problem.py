@@ -25,7 +25,8 @@ class Variable:
     """One choice of a provider: for a suffixed group, or for a class of the unsuffixed group.
 
     :param kind: variables of a kind have the same options
-    :param contested: the part of the demand of classes that other variables ask for, too
+    :param contested: what it asks of classes that other variables ask for, too: only these can run
+        out while the search chooses providers
     """
 
     suffix: str
@@ -45,7 +46,8 @@ class RequestShape:
 
     :param variables: groups in request order, classes of the unsuffixed group side by side
     :param subtrees: same_subtree as sets of variables
-    :param trait_sets: how many trait sets the unsuffixed group's providers together have to hit
+    :param trait_sets: how many trait sets there are of which the providers of the unsuffixed group
+        together need one trait each
     :param isolate: whether suffixed variables need different providers
     :param nested: whether several providers of one tree may be used
     """
@@ -71,7 +73,7 @@ class Local:
     :param hits: bit t is set if it has a trait of trait set t
     :param below: the locals in its subtree, itself included, as bits
     :param tree: tells providers of one tree from those of another
-    :param rooms: what is left of each contested class, in the order of `Shape.contested`
+    :param rooms: what is left of each contested class, in the order of `RequestShape.contested`
     """
 
     options: int

@@ -1,4 +1,4 @@
-"""What columns of a cloud are made of: inventories of one class, sets of providers.
+"""The inventories of one resource class as a column.
 
 A provider is known by its *slot*, its index in all arrays: 0 … size-1. All of these are immutable;
 a change gives a new one that shares what it can.
@@ -20,81 +20,14 @@ Slots = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]
 
-#: a set of more than 1/16 of the providers is kept as bits
-_CROWDED = 16
-
 #: total, reserved, min_unit, max_unit, step_size, allocation_ratio, used
 Record = tuple[int, int, int, int, int, float, int]
 _STOCK = ("total", "reserved", "min_unit", "max_unit", "step_size", "ratio")
 
 
-class SlotSet:
-    """Which providers have something: a trait, an aggregate."""
-
-    __slots__ = ("_bits", "_slots", "count")
-
-    def __init__(self, slots: Slots, size: int) -> None:
-        self.count = len(slots)
-        self._slots: Slots | None = slots
-        self._bits: npt.NDArray[np.uint8] | None = None
-        if self.count * _CROWDED > size:
-            mask = np.zeros(size, np.bool_)
-            mask[slots] = True
-            self._bits, self._slots = np.packbits(mask), None
-
-    def mask(self, size: int) -> Mask:
-        """Return the set as booleans by slot."""
-        if self._bits is not None:
-            known = np.unpackbits(self._bits).view(np.bool_)
-            if len(known) >= size:
-                return known[:size]
-            mask = np.zeros(size, np.bool_)
-            mask[: len(known)] = known
-            return mask
-        mask = np.zeros(size, np.bool_)
-        mask[self._slots] = True
-        return mask
-
-    def slots(self) -> Slots:
-        """Return the set as ascending slots."""
-        if self._slots is not None:
-            return self._slots
-        assert self._bits is not None
-        return np.flatnonzero(np.unpackbits(self._bits)).astype(np.int32)
-
-    def holds(self, slots: Slots) -> Mask:
-        """Return which of some providers are in the set."""
-        if self._bits is None:
-            assert self._slots is not None
-            return is_among(self._slots, slots)
-        # providers that are newer than the bits are not in the set
-        known = np.minimum(slots >> 3, len(self._bits) - 1)
-        found = (self._bits[known] >> (7 - (slots & 7))) & 1 > 0
-        return found & (slots >> 3 < len(self._bits))
-
-    def among(self, slots: Slots) -> "SlotSet":
-        """Return which of some providers are in the set, as places in `slots`."""
-        return SlotSet(np.flatnonzero(self.holds(slots)).astype(np.int32), len(slots))
-
-    def changed(self, added: Iterable[int], removed: Iterable[int], size: int) -> "SlotSet":
-        """Return the set with some slots added and some removed."""
-        mask = self.mask(size).copy()
-        mask[list(removed)] = False
-        mask[list(added)] = True
-        return SlotSet(np.flatnonzero(mask).astype(np.int32), size)
-
-
-def is_among(ascending: Slots, slots: Slots) -> Mask:
-    """Return which of the slots are among ascending ones."""
-    if not len(ascending):
-        return np.zeros(len(slots), np.bool_)
-    at = np.minimum(np.searchsorted(ascending, slots), len(ascending) - 1)
-    return ascending[at] == slots
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class OfferedStock:
-    """An inventory without its usage."""
+    """What an inventory offers: all of it but its usage."""
 
     total: int
     reserved: int
@@ -106,9 +39,10 @@ class OfferedStock:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stocks:
-    """The inventories that a class comes in, apart from their usage; most hosts have the same.
+    """What inventories of one class offer, each different record once: most hosts have the same.
 
-    Its arrays run parallel. `record` is total, reserved, min_unit, max_unit, step_size and ratio.
+    A record is total, reserved, min_unit, max_unit, step_size and ratio, without the usage. The
+    arrays run parallel.
     """
 
     total: Numbers
@@ -144,7 +78,7 @@ class Stocks:
 
     @functools.cached_property
     def places(self) -> Mapping[tuple[Any, ...], int]:
-        """Where each record stands."""
+        """The number of each record, which is its place in the arrays."""
         records = zip(*(getattr(self, name).tolist() for name in _STOCK), strict=True)
         return {record: place for place, record in enumerate(records)}
 
@@ -158,13 +92,17 @@ class Stocks:
         return Stocks(*(getattr(self, name)[which] for name in _STOCK))
 
     def with_more(self, records: Iterable[Sequence[Any]]) -> "Stocks":
-        """Return them with further ones behind them."""
+        """Return these records, and further ones behind them."""
         more = Stocks.of(records)
         joined = ((getattr(self, name), getattr(more, name)) for name in _STOCK)
         return Stocks(*map(np.concatenate, joined))
 
     def room(self, kinds: Numbers, used: Numbers) -> npt.NDArray[np.int32]:
-        """Return the most that one request can still get of inventories."""
+        """Return the most that one request can still get of inventories.
+
+        :param kinds: the number of each inventory's record
+        :param used: the usage of each inventory
+        """
         capacity = np.minimum((self.total - self.reserved) * self.ratio, 2.0**62).astype(np.int64)
         free = np.minimum(capacity[kinds] - used, self.max_unit[kinds])
         return np.clip(free, 0, MAX_AMOUNT).astype(np.int32)
@@ -172,12 +110,17 @@ class Stocks:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Column:
-    """All inventories of one resource class.
+    """All inventories of one resource class. Arrays run parallel to `slots`::
 
-    :param slots: which providers have one, ascending; what is told of inventories runs parallel
-    :param kinds: which of `stocks` each of them is
-    :param usage: what is taken
-    :param rooms: most that one request can still get of each: what is free, or max_unit if less
+        slots   1  3  5      the providers 1, 3 and 5 have an inventory of VCPU
+        kinds   0  0  1      1 and 3 offer `stocks` record 0, total 8; 5 offers record 1, total 16
+        usage   2  0  9
+        rooms   6  8  4      4 for the provider 5, as its max_unit is 4
+
+    :param slots: the providers with an inventory, ascending
+    :param kinds: the number of each inventory's record in `stocks`
+    :param usage: how much is allocated of each
+    :param rooms: the most that one request can still get of each: what is free, or max_unit if less
     """
 
     slots: Slots
@@ -260,7 +203,10 @@ class Column:
         return mask
 
     def have_room(self, places: Numbers, amount: int) -> Mask:
-        """Return which of the inventories at some places have room for the amount."""
+        """Return which inventories have room for the amount.
+
+        :param places: where in `slots` these inventories stand
+        """
         if amount > MAX_AMOUNT:
             return np.zeros(len(places), np.bool_)
         return self.rooms.take(places) >= amount
@@ -278,7 +224,10 @@ class Column:
         return np.where(found, self.rooms.take(at), -1) if len(self) else np.full(slots.shape, -1)
 
     def find(self, slots: npt.NDArray[Any]) -> tuple[Mask, npt.NDArray[np.intp]]:
-        """Return which of the providers have inventory, and where it is in the arrays."""
+        """Return which of the providers have an inventory, and where in the arrays it stands.
+
+        The place of a provider without an inventory means nothing.
+        """
         # numpy would copy all of `slots` for numbers of another width
         slots = slots.astype(np.int32, copy=False)
         at = np.searchsorted(self.slots, slots)
@@ -288,7 +237,7 @@ class Column:
         return self.slots[at] == slots, at
 
     def among(self, slots: Slots) -> "Column":
-        """Return the inventories of some providers, which it knows by their places in `slots`."""
+        """Return the inventories of some providers. Their places in `slots` are their new slots."""
         found, at = self.find(slots)
         at = at[found]
         places = np.flatnonzero(found).astype(np.int32)
@@ -296,7 +245,7 @@ class Column:
         return Column(places, self.kinds[at], self.stocks, usage, rooms)
 
     def by_slot(self, numbers: Numbers, size: int) -> Numbers:
-        """Return numbers that run parallel to `slots` by slot; 0 where there is no inventory."""
+        """Return an array by slot from one that runs parallel to `slots`; 0 without inventory."""
         found = np.zeros(size, numbers.dtype)
         if _is_run(self.slots):
             found[self.slots[0] : self.slots[-1] + 1] = numbers
@@ -310,7 +259,7 @@ class Column:
         return OfferedStock(*(getattr(self.stocks, name)[kind].item() for name in _STOCK))
 
     def used_at(self, at: int) -> int:
-        """Return what is taken of the inventory at `at`."""
+        """Return the usage of the inventory at `at`."""
         return int(self.usage.take(np.array([at]))[0])
 
     def capacity(self, at: int) -> int:
@@ -334,12 +283,16 @@ class Column:
         return self._with(at, self.kinds, self.stocks, np.fromiter(used.values(), np.int64))
 
     def _with(self, at: Numbers, kinds: Numbers, stocks: Stocks, used: Numbers) -> "Column":
-        """Return the column with other inventories at some places."""
+        """Return the column with other kinds and usage of the inventories at some places."""
         rooms = self.rooms.changed(at, stocks.room(kinds[at], used))
         return Column(self.slots, kinds, stocks, self.usage.changed(at, used), rooms)
 
     def changed(self, stocks: Mapping[int, Record | None]) -> "Column":
-        """Return the column with other inventories of some slots; None: the slot has none now."""
+        """Return the column with other inventories of some slots; None: none any more.
+
+        If the same providers have inventories as before, all arrays but the changed places are
+        shared; otherwise the arrays are laid out anew.
+        """
         records = {slot: stock[:-1] for slot, stock in stocks.items() if stock is not None}
         new = {record: None for record in records.values() if record not in self.stocks.places}
         known = self.stocks.with_more(new) if new else self.stocks

@@ -1,4 +1,15 @@
-"""Who is whose parent: the trees of a snapshot as arrays."""
+"""Who is whose parent: the trees of a cloud as arrays.
+
+The providers of a tree stand in one run of `order`, ascending by slot, wherever their slots are::
+
+    h0 ── h0.0       slot     0   1   2   3     (h0, h1, h0.0, h1.0)
+    h1 ── h1.0       parent  -1  -1   0   1
+                     root     0   1   0   1
+                     order    0   2 | 1   3     the tree of 0, the tree of 1
+                     start    0   2   -   -     by the slot of a root
+                     count    2   2   0   0     by the slot of a root
+                     place    0   0   1   1     where in its run each provider stands
+"""
 
 import dataclasses
 import functools
@@ -9,7 +20,7 @@ import numpy as np
 from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.prepared_texts import in_blocks
 
-#: for how many arrays of providers their order by root is remembered
+#: for how many arrays of slots their order by root is remembered
 _REMEMBERED = 64
 
 
@@ -88,7 +99,8 @@ class Forest:
     def by_root(self, slots: Slots) -> tuple[Numbers, Slots]:
         """Return the order of some providers by their roots, and the roots in that order.
 
-        It is remembered for the same array, as columns keep theirs while only usage changes.
+        It is remembered for the same array object: a column keeps its `slots` while only usage
+        changes, and sorting them would cost more than the search.
         """
         known = self._by_root.get(id(slots))
         if known is None:
@@ -96,7 +108,7 @@ class Forest:
             order = np.argsort(roots, kind="stable").astype(np.int32)
             if len(self._by_root) >= _REMEMBERED:
                 self._by_root.clear()
-            # with the array itself, so that no other array gets its id
+            # the array is kept, so that no other array can get its id
             known = self._by_root[id(slots)] = slots, order, roots[order]
         return known[1:]
 
@@ -120,7 +132,7 @@ class Forest:
         return found
 
     def changed(self, kin: Mapping[int, tuple[int, int] | None], size: int) -> "Forest":
-        """Return it with other parents and roots of some slots; None: the provider is gone."""
+        """Return the forest with other (parent, root) of some slots; None: the provider is gone."""
         parent = _grown(self.parent, size, -1)
         alive = _grown(self.alive, size, False)
         root = np.arange(size, dtype=np.int32)

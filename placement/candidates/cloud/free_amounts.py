@@ -11,7 +11,7 @@ from placement.candidates.tree_problem import Demand
 
 #: the largest number that arithmetic with columns has room for
 LARGEST = 2**62
-#: more than this is counted as this, so that sums have room
+#: larger amounts are counted as this, so that sums of them fit into 64 bits
 MOST = 1 << 40
 
 

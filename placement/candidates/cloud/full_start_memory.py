@@ -1,29 +1,30 @@
-"""What past searches tell of where the next one should begin.
+"""Which requests found the first trees of the cloud full, so that the next search begins elsewhere.
 
-What it finds doesn't depend on that.
+A cloud is filled from its first trees on. Where these are full, each search would look at them in
+vain. What a search finds doesn't depend on where it begins (`subset_choice.py`).
 """
 
 from collections.abc import Hashable
 
 from placement.candidates.request import CandidateRequest
 
-#: after so many searches that began elsewhere, one begins with the first trees again
+#: so many searches begin elsewhere, then one looks at the first trees again
 _AGAIN = 16
 #: of how many requests something is remembered
 _REQUESTS = 256
 
 
 class PastSearches:
-    """Which requests found too little in the first trees of a cloud, and of what it became."""
+    """Which requests found too little in the first trees, of a cloud and of what it became."""
 
     __slots__ = ("_left",)
 
     def __init__(self) -> None:
-        #: by request, how many searches are to begin elsewhere
+        #: by request, how many of the next searches begin elsewhere
         self._left: dict[Hashable, int] = {}
 
     def begins_elsewhere(self, request: CandidateRequest) -> bool:
-        """Say whether a search should leave out the first trees. To ask counts as a search."""
+        """Say whether a search should leave out the first trees. Each call counts as a search."""
         if not self._left:
             return False
         key = _key(request)

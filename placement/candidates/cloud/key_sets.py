@@ -1,23 +1,26 @@
-"""Which keys each provider has: its traits, its aggregates, its classes."""
+"""Which traits, aggregates and classes each provider has, and which providers have one of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.cloud.columns import Slots
+from placement.candidates.cloud.columns import Mask, Slots
 from placement.candidates.cloud.patched_array import Patched
 
 Ids = tuple[int, ...]
+#: a set of more than 1/16 of the providers is kept as bits
+_CROWDED = 16
 
 
 class KeySets:
     """The ids that each provider has, by slot. Equal sets are kept once: many hosts have the same.
 
-    A change gives a new one.
+    A change gives a new one. Three hosts, two of which have the traits 7 and 9::
 
-    :param codes: where in `sets` the set of each slot stands
-    :param sets: ascending ids
+        codes    1  0  1       where in `sets` the set of each slot stands
+        sets     ()  (7, 9)    ascending ids
+        code_of  {(): 0, (7, 9): 1}
     """
 
     __slots__ = ("_code_of", "_codes", "_sets")
@@ -74,11 +77,11 @@ class KeySets:
         return np.repeat(slots, counts), flat[at]
 
     def among(self, slots: Slots) -> "KeySets":
-        """Return the sets of some slots, by their places in `slots`."""
+        """Return the sets of some slots. Their places in `slots` are their new slots."""
         return KeySets(Patched(self._codes.take(slots)), self._sets, self._code_of)
 
     def changed(self, items: Mapping[int, Ids], size: int) -> "KeySets":
-        """Return them with other sets of some slots, and with empty sets up to `size`."""
+        """Return the sets with others for some slots, and with empty sets up to `size`."""
         sets, code_of = self._sets, self._code_of
         new = {ids: None for ids in items.values() if ids not in code_of}
         if new:
@@ -88,3 +91,73 @@ class KeySets:
         at = np.fromiter(items, np.int64, len(items))
         values = np.fromiter((code_of[ids] for ids in items.values()), np.int64, len(items))
         return KeySets(codes.changed(at, values), sets, code_of)
+
+
+class SlotSet:
+    """Which providers have something: a trait, an aggregate.
+
+    Kept as ascending slots, or as one bit for each slot where that takes less memory.
+    """
+
+    __slots__ = ("_bits", "_slots", "count")
+
+    def __init__(self, slots: Slots, size: int) -> None:
+        self.count = len(slots)
+        self._slots: Slots | None = slots
+        self._bits: npt.NDArray[np.uint8] | None = None
+        if self.count * _CROWDED > size:
+            mask = np.zeros(size, np.bool_)
+            mask[slots] = True
+            self._bits, self._slots = np.packbits(mask), None
+
+    def mask(self, size: int) -> Mask:
+        """Return the set as booleans by slot."""
+        if self._bits is not None:
+            known = np.unpackbits(self._bits).view(np.bool_)
+            if len(known) >= size:
+                return known[:size]
+            mask = np.zeros(size, np.bool_)
+            mask[: len(known)] = known
+            return mask
+        mask = np.zeros(size, np.bool_)
+        mask[self._slots] = True
+        return mask
+
+    def slots(self) -> Slots:
+        """Return the set as ascending slots."""
+        if self._slots is not None:
+            return self._slots
+        assert self._bits is not None
+        return np.flatnonzero(np.unpackbits(self._bits)).astype(np.int32)
+
+    def holds(self, slots: Slots) -> Mask:
+        """Return which of some providers are in the set."""
+        if self._bits is None:
+            assert self._slots is not None
+            return is_among(self._slots, slots)
+        # providers that are newer than the bits are not in the set
+        known = np.minimum(slots >> 3, len(self._bits) - 1)
+        found = (self._bits[known] >> (7 - (slots & 7))) & 1 > 0
+        return found & (slots >> 3 < len(self._bits))
+
+    def among(self, slots: Slots) -> "SlotSet":
+        """Return which of some providers are in the set, by where they stand in `slots`.
+
+        The slots 3, 5, 8 among 5, 6, 7, 8 are 0 and 3.
+        """
+        return SlotSet(np.flatnonzero(self.holds(slots)).astype(np.int32), len(slots))
+
+    def changed(self, added: Iterable[int], removed: Iterable[int], size: int) -> "SlotSet":
+        """Return the set with some slots added and some removed."""
+        mask = self.mask(size).copy()
+        mask[list(removed)] = False
+        mask[list(added)] = True
+        return SlotSet(np.flatnonzero(mask).astype(np.int32), size)
+
+
+def is_among(ascending: Slots, slots: Slots) -> Mask:
+    """Return which of the slots are among ascending ones."""
+    if not len(ascending):
+        return np.zeros(len(slots), np.bool_)
+    at = np.minimum(np.searchsorted(ascending, slots), len(ascending) - 1)
+    return ascending[at] == slots

@@ -1,4 +1,12 @@
-"""Long arrays of integers of which a change copies nothing but what changed lately."""
+"""Long arrays of integers, of which a change copies only what changed lately.
+
+The usage of a million inventories takes megabytes, and each claim changes a few of them. A snapshot
+never changes, so each claim would copy the array. Instead, changes are kept beside the array::
+
+    base    5 0 3 0 …      as laid out some changes ago; shared by many snapshots
+    at      0 3            the places of the changes, ascending
+    values  6 1            so the numbers are 6 0 3 1 …
+"""
 
 from typing import Any
 
@@ -7,7 +15,7 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.integer[Any]]
 
-#: with more changes than this, a new array is laid out
+#: with more changes than this, a new base is laid out
 _MANY = 1_000
 _NOWHERE = np.zeros(0, np.int64)
 _SMALL = np.iinfo(np.int32)
@@ -24,6 +32,7 @@ class Patched:
     """Integers, and those that changed since they were laid out. A change gives a new one.
 
     :param base: as they were laid out; never written to
+    :param at: the places of changes, ascending; `values` runs parallel
     """
 
     __slots__ = ("_at", "_base", "_values", "_whole")
@@ -65,7 +74,7 @@ class Patched:
         return np.where(self._at[at] == places, self._values[at], found)
 
     def changed(self, at: Integers, values: Integers) -> "Patched":
-        """Return them with other numbers at some places, each of which is named once."""
+        """Return the numbers with others at some places, each of which is named once."""
         if not len(at):
             return self
         base, known_at, known = self._base, self._at, self._values
@@ -79,7 +88,7 @@ class Patched:
         return new if len(order) <= _MANY else Patched(new.whole())
 
     def grown(self, size: int, filler: int) -> "Patched":
-        """Return them with more numbers at the end, so that there are `size`."""
+        """Return the numbers with more at the end, so that there are `size`."""
         if size <= len(self):
             return self
         whole = self.whole()

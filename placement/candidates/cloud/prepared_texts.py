@@ -1,4 +1,8 @@
-"""Ready-made pieces of JSON by slot, joined a block at a time."""
+"""Ready-made pieces of JSON by slot, joined a block at a time.
+
+A block is 256 slots. The text of the slot 1000 is the text 232 of the block 3. A long answer shows
+all providers of most blocks. Such a block is joined to one text once, and then kept.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,7 +13,7 @@ from placement.candidates.cloud.columns import Numbers, Slots
 SEPARATOR = b", "
 _SHIFT = 8
 _LOW = (1 << _SHIFT) - 1
-#: fewer texts than this are not looked up as whole blocks
+#: fewer texts than this are looked up one by one
 _FEW = 64
 
 
@@ -36,7 +40,7 @@ class PreparedTexts:
         return cls({}, [None] * count, size)
 
     def forgetting(self, slots: Iterable[int], size: int) -> "PreparedTexts":
-        """Return the texts without those of some slots, grown to `size`."""
+        """Return the texts without those of some slots, with room for `size` slots."""
         blocks, joined = dict(self._blocks), list(self._joined)
         joined += [None] * (number_of_blocks(size) - len(joined))
         copied: set[int] = set()
@@ -100,7 +104,7 @@ class PreparedTexts:
         """Return a block, which is made when it is first wanted."""
         block = self._blocks.get(number)
         if block is None:
-            # another thread may make it at the same time: there is one for both
+            # another thread may make it at the same time: `setdefault` gives both the same one
             block = self._blocks.setdefault(number, [None] * (_LOW + 1))
         return block
 

@@ -1,7 +1,8 @@
-"""Providers as they stand in lists, remembered by slot as long as they don't change.
+"""Providers as lists of providers show them, remembered by slot as long as they don't change.
 
-What a list says of a provider – its name, its generation – is in no search. So it isn't loaded with
-the snapshot, but read when a provider is first listed.
+A list shows the name and the generation of a provider, which no search needs. So they aren't loaded
+with the snapshot, but read when a provider is first listed. A *form* is what a client asked for:
+the same provider looks different in another microversion.
 """
 
 import datetime
@@ -21,7 +22,7 @@ _SHIFT = 8
 #: fewer providers of one block aren't joined
 _FEW = 16
 
-#: when something last changed, as the driver says it; all of one database can be compared
+#: when something last changed, as the driver returns it; those of one database can be compared
 Moment = datetime.datetime | str | None
 
 
@@ -47,7 +48,7 @@ class Listing:
         count: int = 0,
     ) -> None:
         self._blocks = {} if blocks is None else blocks
-        #: by block: the slots last wanted of it together, and what they are together
+        #: by block: the slots that were last wanted of it together, and their joined item
         self._joined = {} if joined is None else joined
         #: how many providers it has, about
         self.count = count
@@ -61,7 +62,7 @@ class Listing:
             if number not in blocks:
                 continue
             if number not in copied:
-                # copied even if it hasn't the slot: a thread may still add it to the old listing
+                # copied even if it lacks the slot: a thread may still add it to the old listing
                 blocks[number] = dict(blocks[number])
                 joined.pop(number, None)
                 copied.add(number)
@@ -79,7 +80,7 @@ class Listing:
         self.count += len(items)
 
     def take(self, slots: Slots, joins: bool = True) -> tuple[list[Item], list[int]]:
-        """Return what it has of some slots, in their order, and the slots that it hasn't.
+        """Return the items of some slots, in their order, and the slots whose items it lacks.
 
         :param slots: ascending
         :param joins: whether several may come as one; they are kept so for the next time

@@ -1,4 +1,9 @@
-"""Which provider has which slot."""
+"""Which provider has which slot: by id, by uuid, and back.
+
+In a dictionary, each provider of a large cloud would take several Python objects. So the ids, and
+hashes of the uuids, are sorted arrays, in which a binary search finds one. A change copies none of
+these arrays: the providers that came and went since are in a small dictionary and a set beside it.
+"""
 
 import bisect
 import dataclasses
@@ -12,7 +17,7 @@ from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.uuid_table import UuidTable
 from placement.candidates.slots import WholeSlot
 
-#: with more changes than this, an index is laid out anew
+#: with more changes than this, the arrays of an index are laid out anew
 _MANY = 4_096
 
 
@@ -81,6 +86,7 @@ class SlotsById(Mapping[int, WholeSlot]):
 
 
 def _found(known: npt.NDArray[np.int64], slots: Slots, ids: npt.NDArray[np.int64]) -> Slots:
+    """Return the slots of ids by parallel arrays of ids, ascending, and slots; -1: not known."""
     if not len(known):
         return np.full(len(ids), -1, np.int32)
     at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
@@ -90,10 +96,12 @@ def _found(known: npt.NDArray[np.int64], slots: Slots, ids: npt.NDArray[np.int64
 class SlotsByUuid:
     """The slots of providers by their uuids. A change gives a new one.
 
-    :param table: the uuids, of which those in `hashes` are looked up by hash
-    :param hashes: ascending hashes; `slots` runs parallel
-    :param more: the slots of other providers
-    :param gone: slots of deleted providers
+    Two uuids may have the same hash, so a uuid that was found by its hash is compared with `table`.
+
+    :param table: the uuids by slot
+    :param hashes: ascending hashes of uuids; `slots` runs parallel
+    :param more: the slots of providers that came later, or whose uuid is of another length
+    :param gone: slots in `slots` that are not to be found there
     """
 
     __slots__ = ("_gone", "_hashes", "_more", "_slots", "_table")

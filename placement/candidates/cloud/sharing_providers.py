@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from placement.candidates.cloud.cloud_columns import CloudColumns
 from placement.candidates.cloud.columns import Mask
+from placement.candidates.cloud.snapshot import CloudColumns
 from placement.candidates.cloud.tree_subset import SearchedTrees
 from placement.candidates.slots import SearchedSlots
 

@@ -18,10 +18,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from placement.candidates.cloud.cloud_columns import CloudColumns
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.forest import Forest
-from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.snapshot import CloudColumns, Snapshot
 from placement.candidates.slots import SearchedSlot, SearchedSlots, WholeSlot, WholeSlots
 
 T = TypeVar("T")

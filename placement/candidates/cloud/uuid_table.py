@@ -19,7 +19,7 @@ _FACTORS = np.array(
 class _Buffer:
     """Rows with spare ones behind them.
 
-    :param used: how many are used by any table
+    :param used: how many rows have a uuid, of the largest table that shares the buffer
     """
 
     def __init__(self, rows: Rows, used: int) -> None:
@@ -28,9 +28,12 @@ class _Buffer:
 
 
 class UuidTable(Sequence[str]):
-    """Uuids by slot. Tables with more uuids share the rows of the table they come from.
+    """Uuids by slot. A table with more uuids shares the rows of the table that it comes from.
 
-    :param odd: the uuids that are not of the usual length, by slot; their rows are of no use
+    A uuid is a row of 36 bytes, so that texts of many candidates are copied in one go. A database
+    may have names of other lengths in place of uuids; these are kept beside the rows.
+
+    :param odd: the uuids of other lengths, by slot; their rows mean nothing
     """
 
     __slots__ = ("_buffer", "odd", "rows")
@@ -74,16 +77,16 @@ class UuidTable(Sequence[str]):
         if uuids.odd != {place: self.odd[int(slots[place])] for place in odd}:
             return False
         differ = np.any(self.rows[slots] != uuids.rows, axis=1)
-        # their rows are of no use
+        # compared above; their rows mean nothing
         differ[odd] = False
         return not differ.any()
 
     def hashes(self, slots: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.uint32]:
-        """Return a number for each uuid, or for those of some slots; few of them are equal."""
+        """Return a hash for each uuid, or for those of some slots."""
         rows = self.rows if slots is None else self.rows[slots]
         words = np.ascontiguousarray(rows[:, :32]).view(np.uint64)
         last = np.ascontiguousarray(rows[:, 32:]).view(np.uint32)[:, 0]
-        # overflow is wanted
+        # the sum may overflow: only its bits matter
         mixed = (words * _FACTORS).sum(axis=1, dtype=np.uint64) + last * _FACTORS[0]
         return (mixed >> np.uint64(32)).astype(np.uint32)
 
@@ -98,7 +101,7 @@ class UuidTable(Sequence[str]):
         with buffer.lock:
             fits = buffer.used == size and new_size <= len(buffer.rows)
             if fits:
-                # nobody else can come to these rows
+                # from now on no other table can use these rows
                 buffer.used = new_size
         if not fits:
             room = new_size + max(new_size // _SPARE, _LEAST_SPARE)

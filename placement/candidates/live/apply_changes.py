@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from placement.candidates.cloud.columns import Column, Record, SlotSet, empty_column
+from placement.candidates.cloud.columns import Column, Record, empty_column
 from placement.candidates.cloud.forest import Forest
-from placement.candidates.cloud.key_sets import Ids, KeySets
+from placement.candidates.cloud.key_sets import Ids, KeySets, SlotSet
 from placement.candidates.cloud.patched_array import Patched
 from placement.candidates.cloud.prepared_texts import PreparedTexts
 from placement.candidates.cloud.snapshot import UNKNOWN, Snapshot

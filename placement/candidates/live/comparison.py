@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import sqlalchemy as sa
 
-from placement.candidates.cloud.columns import Numbers, Slots, SlotSet
-from placement.candidates.cloud.key_sets import KeySets
+from placement.candidates.cloud.columns import Numbers, Slots
+from placement.candidates.cloud.key_sets import KeySets, SlotSet
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.live.loading import by_key
 from placement.storage.database.engine import Connection

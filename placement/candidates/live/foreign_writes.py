@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy.exc import DBAPIError
 
-from placement.candidates.cloud.cloud_columns import Names
-from placement.candidates.cloud.snapshot import UNKNOWN, Snapshot
+from placement.candidates.cloud.snapshot import UNKNOWN, Names, Snapshot
 from placement.candidates.live import apply_changes
 from placement.candidates.live.foreign_writers import WATCHED, OtherWriters
 from placement.errors import PlacementError

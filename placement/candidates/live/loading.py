@@ -7,19 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from placement.candidates.cloud.cloud_columns import Names
-from placement.candidates.cloud.columns import (
-    Column,
-    Slots,
-    SlotSet,
-    Stocks,
-)
+from placement.candidates.cloud.columns import Column, Slots, Stocks
 from placement.candidates.cloud.forest import Forest
-from placement.candidates.cloud.key_sets import KeySets
+from placement.candidates.cloud.key_sets import KeySets, SlotSet
 from placement.candidates.cloud.patched_array import Integers, Patched
 from placement.candidates.cloud.prepared_texts import PreparedTexts
 from placement.candidates.cloud.register import Register
-from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.cloud.snapshot import Names, Snapshot
 from placement.candidates.cloud.uuid_table import UuidRows
 from placement.storage.database.engine import Connection
 from placement.storage.whole_cloud import snapshot_reads as reads

@@ -25,7 +25,7 @@ AVOID = "avoid"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RequestPart:
-    """What one provider of a candidate has to give: a suffixed group, or a class of the other.
+    """What comes from one provider of a candidate: a suffixed group, or a class of the unsuffixed.
 
     :param own: providers that can serve it within their own tree
     :param shared: sharing providers that can serve it in the other trees of their aggregates
@@ -39,9 +39,9 @@ class RequestPart:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FilteredGroup:
-    """The parts of one group with what concerns them together.
+    """The parts of one group, and the conditions on all of them together.
 
-    :param roots: trees that have options for every part
+    :param roots: the roots of trees that have options for every part
     :param trait_sets: providers by trait set of which the parts' providers together need one each;
         empty when the parts' own masks say it already
     """
@@ -111,7 +111,7 @@ class GroupFilter:
         return found if found.roots.any() else None
 
     def _remaining(self, suffix: str, steps: Iterable[MaskStep]) -> Remaining:
-        """Apply the steps, one after the other, and account for each."""
+        """Return what the steps leave, one after the other, and tell the listener of each."""
         alive = self._cloud.forest.alive
         remaining = Remaining(alive, alive, self._roots)
         for step in steps:

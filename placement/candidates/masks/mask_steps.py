@@ -1,7 +1,7 @@
 """The conditions of a group as named steps, each of which narrows masks of providers.
 
 A step says which providers meet one condition. `filter.py` applies the steps one after the other
-and accounts for each of them.
+and tells a listener what each of them left.
 """
 
 import functools
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.cloud.cloud_columns import CloudColumns
 from placement.candidates.cloud.columns import Mask
+from placement.candidates.cloud.snapshot import CloudColumns
 from placement.candidates.masks.resolved_group import ResolvedGroup
 
 #: the names of the steps
@@ -24,7 +24,7 @@ NOTHING_ASKED = "no positive filter"
 class MaskStep(NamedTuple):
     """One condition of a group.
 
-    :param name: what an account of the search calls it
+    :param name: what listeners call the condition
     :param own: the providers that may serve their own tree
     :param shared: the providers that may serve other trees, if they are sharing providers
     :param roots: the roots whose trees may be served; None: all
@@ -42,8 +42,8 @@ class Remaining(NamedTuple):
     """What the steps so far left of the cloud.
 
     :param own: the providers that may still serve their own tree
-    :param shared: the providers that may still serve other trees; the same object as `own` as long
-        as no step told them apart
+    :param shared: the providers that may still serve other trees; the same object as `own` until a
+        step treats them differently, so that masks aren't computed twice
     :param roots: the roots whose trees may still be served
     """
 
@@ -94,7 +94,7 @@ def of_several_providers(cloud: CloudColumns, group: ResolvedGroup) -> Iterator[
         yield MaskStep(IN_TREE, forest.root == group.root, np.zeros(cloud.size, np.bool_))
     if group.members is not None:
         members = group.members
-        # a root's aggregates span its tree
+        # all providers of a tree count as members of the root's aggregates
         spanned = members[forest.root] | members if forest.nested else members
         yield MaskStep(MEMBER_OF, spanned, members)
     if group.not_member_of is not None:

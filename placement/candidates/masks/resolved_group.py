@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from placement.candidates.cloud.cloud_columns import CloudColumns
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.key_sets import Ids
+from placement.candidates.cloud.snapshot import CloudColumns
 from placement.candidates.cloud.tree_subset import SearchedTrees
 from placement.candidates.request import Group
 from placement.candidates.slots import SearchedSlot

@@ -27,23 +27,26 @@ class Assignment:
     def __init__(self, plan: SearchPlan) -> None:
         self._order, self._variables = plan.order, plan.variables
         self._locals, self._least = plan.locals, plan.least
-        #: the local chosen at each depth; what stands behind the depth of the search is left over
+        #: the local chosen at each depth; those behind the depth of the search mean nothing
         self.chosen = [0] * plan.size
         #: by local, what is left of each contested class
         self.rooms = [list(local.rooms) for local in plan.locals]
         #: the locals that exclusive variables have, as bits
         self.taken = 0
-        #: by contested class, the locals that can't give even the least amount any more, as bits
+        #: by contested class, the locals with less left than any variable takes, as bits
         self._spent = [0] * len(plan.least)
         for number, rooms in enumerate(self.rooms):
             for at, room in enumerate(rooms):
                 if room < plan.least[at]:
                     self._spent[at] |= 1 << number
-        #: by tree, the locals that variables have which must be alone in their tree
+        #: by tree, the locals of variables that allow no other local of their tree
         self._in_tree: dict[int, list[int]] = collections.defaultdict(list)
 
     def open(self, depth: int) -> int:
-        """Return the locals worth trying for the variable at `depth`, as bits."""
+        """Return the locals worth trying for the variable at `depth`, as bits.
+
+        `may_take` then says whether one of them has room: bits only leave out what has none at all.
+        """
         variable = self._variables[depth]
         mask = variable.options
         if variable.exclusive:
@@ -56,7 +59,7 @@ class Assignment:
         return mask
 
     def is_used(self, local: int, depths: frozenset[int], before: int) -> bool:
-        """Say whether a variable at one of the depths before `before` has the local."""
+        """Say whether a variable at one of the depths has the local, of those before `before`."""
         return any(self.chosen[depth] == local for depth in depths if depth < before)
 
     def may_take(self, depth: int, local: int) -> bool:

@@ -1,8 +1,10 @@
 """Every way to serve a request within one tree, one at a time.
 
-A depth-first search that counts what it takes, so that an invalid beginning is never extended.
-As soon as it runs into a dead end it looks ahead: before a beginning is extended, bounds must allow
-an end, and beginnings that differ only by which of several equal providers they use are tried once.
+A depth-first search: it gives one variable after the other a local, and keeps account of what is
+left, so it never extends an invalid beginning. It looks ahead once before it begins. Then it may
+come to a solution without any dead end, and looking ahead at each step would be in vain. So it does
+that from the first dead end on: bounds must allow a solution (`lookahead.py`), and of beginnings
+that differ in nothing but which of several equal providers they use, one is tried (`symmetry.py`).
 """
 
 import random
@@ -18,7 +20,7 @@ from placement.candidates.trees.symmetry import Symmetry
 
 #: what a step of the search with a look ahead costs, in steps of the budget
 _LOOKING = 20
-#: steps of the search that are noted together
+#: steps of the search that the budget notes together
 _STRIDE = 64
 
 
@@ -44,7 +46,7 @@ def _solutions(
 ) -> Iterator[Solution]:
     assignment, lookahead = Assignment(planned), Lookahead(planned)
     if source is None:
-        # a look at all; searches in a random order are many, and of what has solutions
+        # a random choice makes many searches of one problem, which mostly has solutions
         budget.spend(planned.width)
         if not lookahead.is_hopeful(0, assignment):
             return

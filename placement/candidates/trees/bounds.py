@@ -1,4 +1,15 @@
-"""Early proof that nothing fits: sums and Hall's condition, on classes of equal providers."""
+"""Early proof that nothing fits: Hall's condition, which a maximum flow decides.
+
+Variables with the same options are one *kind*, and have one bit. Suppliers that can serve the same
+kinds are one *pool*, so the flow is small however many providers a tree has::
+
+    A wants 2, B wants 1
+    x serves A and has 1, y serves A and B and has 1, z serves B and has 1     all are served
+    x serves A and has 2, y serves A and has 1                                 nothing is for B
+
+There are 3 units in both cases. Hall's condition asks of every set of kinds whether the pools that
+serve any of them have enough for all of them.
+"""
 
 import collections
 from collections.abc import Iterable, Mapping
@@ -9,8 +20,8 @@ def can_supply(wants: Mapping[int, int], supplies: Iterable[tuple[int, int]]) ->
 
     For unit amounts (or amounts that are all equal, counted in that amount) the answer is exact.
 
-    :param wants: how much is wanted by those whose options are the bits of the key
-    :param supplies: (bits of the kinds it is an option of, how much it has) of each supplier
+    :param wants: how much the variables of each kind want together, by the bit of the kind
+    :param supplies: (the bits of the kinds that it can serve, how much it has) of each supplier
     """
     if not wants:
         return True
@@ -29,7 +40,11 @@ def can_supply(wants: Mapping[int, int], supplies: Iterable[tuple[int, int]]) ->
 
 
 def _flow_saturates(wants: dict[int, int], pools: dict[int, int]) -> bool:
-    """Say whether the maximum flow meets all wants. Wants and pools that share bits are joined."""
+    """Say whether the maximum flow meets all wants.
+
+    A want can be served from the pools that share a bit with it. Each round finds a path along
+    which more can flow. It may lead over other wants, which give up a pool and take from another.
+    """
     flow: dict[tuple[int, int], int] = collections.defaultdict(int)
     free = dict(pools)
     for want, amount in wants.items():
@@ -57,7 +72,12 @@ def _augmenting_path(
     free: Mapping[int, int],
     flow: Mapping[tuple[int, int], int],
 ) -> list[tuple[int, int]] | None:
-    """Return steps (want, pool): each want displaces the want of the next step from the pool."""
+    """Return the shortest path to a pool that has something free, as steps (want, pool).
+
+    The want of each step takes from the pool what the want of the next step took until now:
+    [(A, p), (B, q)] means that A takes from p what B had there, and B takes from q instead. None
+    if there is no path.
+    """
     came_from: dict[int, tuple[int, int | None]] = {}
     queue: collections.deque[tuple[int, int | None]] = collections.deque([(want, None)])
     asked = {want}

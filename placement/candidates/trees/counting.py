@@ -12,7 +12,7 @@ from placement.candidates.trees.symmetry import Symmetry
 
 #: steps of the budget that one counted state costs
 _COUNTING = 30
-#: counting goes one call deeper with each variable
+#: counting is recursive, one call for each variable, and Python limits the depth of calls
 _MOST_VARIABLES = 300
 
 
@@ -36,8 +36,9 @@ class Allowance:
 class CountedSolutions:
     """Counts solutions without listing them, and finds the solution of a given number.
 
-    Equal beginnings are counted once, so problems with more solutions than anyone could list can be
-    counted. Raise TooManyToCount, or SearchEnded when the budget is used up.
+    Of beginnings that leave the same for the rest (`symmetry.py`), one is counted. So even problems
+    can be counted that have more solutions than a search could list. Raise TooManyToCount, or
+    SearchEnded when the budget is used up.
 
     :param allowance: None: as many states as it takes
     """
@@ -84,7 +85,10 @@ class _SubproblemCount:
         self.count = self._visit(0, planned.nothing_hit) if hopeful else 0
 
     def numbered(self, number: int) -> Solution:
-        """Return the solution of that number, in an order that is always the same."""
+        """Return the solution of that number, in an order that is always the same.
+
+        At each depth it passes over locals until the solutions behind them are more than `number`.
+        """
         assignment, missing = self._assignment, self._plan.nothing_hit
         for depth in range(self._plan.size):
             alike: dict[object, int] = {}
@@ -121,9 +125,9 @@ class _SubproblemCount:
         return total
 
     def _as_behind(self, alike: dict[object, int], depth: int, local: int, missing: int) -> int:
-        """Return what `_behind` does; equal providers in equal condition lead to equally many.
+        """Return what `_behind` does, which is the same for equal locals that have the same left.
 
-        :param alike: what is known of the providers at this depth, by condition
+        :param alike: the counts of locals at this depth that are known, by condition
         """
         condition = self._symmetry.condition(self._assignment, local)
         count = alike.get(condition) if condition is not None else None

@@ -1,7 +1,19 @@
 """Bounds for the search within one tree: whether what is left can still serve the rest.
 
-No bound is ever wrong when it says no. The bounds are exact where all variables ask for one unit,
-or for equal amounts. Unequal amounts are bin packing, which no bound decides in every case.
+When a bound says no, there is no solution. The bounds are exact where all variables ask for one
+unit, or for equal amounts. Unequal amounts are bin packing, which no bound decides in every case.
+
+Three variables want 3, 4 and 4 units of a class. Each of two providers can serve all of them. For
+each amount the bounds count how many of the wants of at least that amount fit, and in the end how
+much of the sum::
+
+    left of the class          7    5               6    5
+    at least 3: 3 wanted       2 +  1   enough      1 +  1   too few: hopeless
+    at least 4: 2 wanted       1 +  1   enough
+    sum:       11 wanted       7 +  4   enough
+
+The provider with 5 units can give 4 of the sum, as no wants add up to 5. In both cases there are 11
+units or more, so a comparison of plain sums wouldn't tell them apart.
 """
 
 import bisect
@@ -17,15 +29,19 @@ from placement.candidates.trees.search_plan import SearchPlan
 
 #: sums up to this many units are told apart, one bit each
 _MOST_SUMS = 1 << 16
-#: bounds the memory of one depth
+#: for how many different rooms it is remembered what fits into them: bounds the memory
 _MOST_ROOMS = 2_000
 
 
 class Lookahead:
-    """Looks from a depth of a search at the variables from there on."""
+    """Looks from a depth of a search at the variables from there on.
+
+    What they ask for is the same whenever the search comes to this depth, so it is computed once.
+    """
 
     def __init__(self, plan: SearchPlan) -> None:
         self._variables, self._count = plan.variables, len(plan.locals)
+        #: by depth
         self._ahead: dict[int, _Ahead] = {}
 
     def is_hopeful(self, depth: int, assignment: Assignment) -> bool:
@@ -41,6 +57,7 @@ class Lookahead:
         return all(wants.may_fit(ahead.able, rooms, taken) for wants in ahead.classes)
 
     def _look(self, depth: int) -> "_Ahead":
+        # a bit for each set of options: variables with the same options are of one kind
         kinds: dict[int, int] = {}
         able = [0] * self._count
         exclusive: dict[int, int] = collections.Counter()
@@ -77,8 +94,9 @@ class _Ahead:
 
 
 class _Wants:
-    """What variables ask of one class: amounts that can't be split.
+    """What variables ask of one class. A variable gets all of its amount from one local.
 
+    :param column: the number of the contested class
     :param asked: (amount, kind) of each variable
     :param alone: whether no local may serve two of them
     """
@@ -89,22 +107,27 @@ class _Wants:
         self._sums: dict[int, int] = collections.Counter()
         for amount, kind in asked:
             self._sums[kind] += amount
-        #: by amount, how many want at least that much
+        #: (amount, how many variables of each kind want at least that much), ascending
         self._counts: list[tuple[int, dict[int, int]]] = []
         for least in sorted(set(self._amounts)):
             counts = collections.Counter(kind for amount, kind in asked if amount >= least)
             self._counts.append((least, counts))
-        #: in the same order, the sums of the smallest one, two, … of those amounts
+        #: in the same order, the sums of the smallest one, two, … of those amounts: as many fit
+        #: into a room as sums are not larger than it
         self._smallest = [
             list(itertools.accumulate(amount for amount in self._amounts if amount >= least))
             for least, _ in self._counts
         ]
+        #: all sums are multiples of this
         self._piece = math.gcd(*self._amounts)
         self._reached = self._reachable()
         self._known: dict[int, tuple[int, ...]] = {}
 
     def _reachable(self) -> int | None:
-        """Return the sums of some of the amounts, in pieces, as bits; None: they are too many."""
+        """Return which sums some of the amounts have, as bits; None: they are too many.
+
+        Bit n stands for the sum of n pieces. Amounts 3, 4, 4: bits 0, 3, 4, 7, 8 and 11.
+        """
         if sum(self._amounts) // self._piece > _MOST_SUMS:
             return None
         reached = 1
@@ -113,7 +136,12 @@ class _Wants:
         return reached
 
     def may_fit(self, able: Sequence[int], rooms: Sequence[Sequence[int]], taken: int) -> bool:
-        """Say whether counts and sums allow it."""
+        """Say whether counts and sums allow that all wants are met.
+
+        :param able: by local, the kinds of variables that it can serve, as bits
+        :param rooms: by local, what is left of each contested class
+        :param taken: the locals that exclusive variables have, as bits
+        """
         column = self._column
         if self._alone:
             gives = [

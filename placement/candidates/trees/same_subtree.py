@@ -1,7 +1,18 @@
-"""same_subtree: the search as subproblems, by which provider is on top of each constraint.
+"""same_subtree: the search as subproblems, one for each choice of the tops.
 
-The chosen provider that is the ancestor of all others of its constraint is only one, so the
-subproblems don't overlap.
+A solution meets `same_subtree=_N,_G` if one of the providers that serve _N and _G has all of them
+in its subtree. This provider is the *top* of the constraint. A solution has one top for each
+constraint, so the subproblems don't overlap::
+
+    root                 same_subtree=_N,_G
+    ├── n0  VCPU         subproblem with top n0: _N on n0, _G on g0
+    │   └── g0  VGPU     subproblem with top n1: _N on n1, _G on g1 or on g2
+    └── n1  VCPU
+        ├── g1  VGPU     root is no top: it serves neither group
+        └── g2  VGPU     g0 is no top: nothing in its subtree serves _N
+
+In a subproblem the options of _N and _G are those in the subtree of the top, and one of the two
+groups must be on the top. That is all that the search of a subproblem knows of subtrees.
 """
 
 import collections
@@ -17,9 +28,9 @@ from placement.candidates.trees.bounds import can_supply
 T = TypeVar("T")
 #: (variables of which at least one must be on the local, that local)
 Top = tuple[frozenset[int], int]
-#: what finds things in one subproblem: from options of each variable, and tops to be used
+#: what searches one subproblem: from the options of each variable, and the tops
 Solve = Callable[[list[int], list[Top]], Iterable[T]]
-#: bounds the memory of one search
+#: with more codes of subtrees than this, `_SubtreeSymmetry` begins anew: bounds its memory
 _MOST_CODES = 50_000
 #: how many tops one step of the budget looks at
 _TOPS_OF_STEP = 4
@@ -27,7 +38,10 @@ _TOPS_OF_STEP = 4
 
 @dataclasses.dataclass(eq=False)
 class _Step:
-    """Where the search goes on: the choices left, the tops before them, and whether one helped."""
+    """The tops of some constraints, and the choices for the next constraint that are left.
+
+    :param found: whether there was a solution with these tops
+    """
 
     choices: Iterator[tuple[list[int], list[Top]]]
     tops: list[Top]
@@ -35,21 +49,26 @@ class _Step:
 
 
 class Subproblems:
-    """Goes through the subproblems of one search.
+    """Goes through the subproblems of one search: chooses a top for one constraint after the other.
 
-    Tops that can't serve their constraint are dropped beforehand. After the first subproblem
-    without a solution it looks ahead: the tops chosen so far must leave options for every
-    variable, and choices that differ only by which of several equal subtrees they use are tried
-    once.
+    Tops that can't serve their constraint are dropped beforehand. Looking further ahead pays only
+    where many choices of tops lead nowhere. So it begins after the first subproblem without a
+    solution. From then on the tops chosen so far must leave an option for every variable
+    (`_is_hopeful`), and of choices of tops that differ in nothing but which of several equal
+    subtrees they use, one is tried (`_SubtreeSymmetry`).
     """
 
     def __init__(self, shape: RequestShape, locals_: Sequence[Local], budget: Budget) -> None:
         self.shape, self.locals, self.budget = shape, locals_, budget
         self.options = options_of(shape, locals_)
+        #: by variable, whether no other such variable may have the same provider
         self._exclusive = [shape.isolate and variable.suffixed for variable in shape.variables]
+        #: the members of each constraint, and its tops as bits
         self._constraints: list[tuple[frozenset[int], int]] = []
         self._possible: bool | None = None
+        #: whether a subproblem had no solution
         self._careful = False
+        #: the states behind which there is no solution
         self._hopeless: set[object] = set()
         self._symmetry: _SubtreeSymmetry | None = None
 
@@ -74,7 +93,11 @@ class Subproblems:
             self._hopeless.clear()
 
     def _narrow(self) -> bool:
-        """Keep the tops that can serve, and the options below them; say whether there are any."""
+        """Keep the tops that can serve their constraint, and the options in their subtrees.
+
+        Return whether each constraint has a top. Options that one constraint loses may have been
+        the tops of another one, so this is repeated until nothing changes.
+        """
         options, before = self.options, None
         while options != before:
             before = list(options)
@@ -97,7 +120,10 @@ class Subproblems:
         return True
 
     def _below(self, members: frozenset[int], top: int, options: list[int]) -> list[int] | None:
-        """Return the options, the members' cut to the top's subtree; None if one has none left."""
+        """Return the options, those of the members without the ones outside the top's subtree.
+
+        None if a member has no option left, or none of them can be on the top.
+        """
         self.budget.spend()
         below = self.locals[top].below
         narrowed = list(options)
@@ -137,7 +163,10 @@ class Subproblems:
         return can_supply(wants, ((kind, 1) for kind in able.values()))
 
     def _found(self, solve: Solve[T], source: random.Random | None) -> Iterator[T]:
-        """Choose a top for one constraint after the other; yield what is found with all of them."""
+        """Choose a top for one constraint after the other; yield what `solve` finds with all.
+
+        A depth-first search: `way` has the choices made so far, the latest last.
+        """
         # no recursion: there may be more constraints than Python allows calls
         way = [_Step(self._choices(self.options, [], source), [])]
         while way:
@@ -199,15 +228,16 @@ class Subproblems:
         )
 
     def _on_top(self, options: list[int], tops: list[Top]) -> list[int] | None:
-        """Return the options less those that keep a variable from the one top that needs it.
+        """Return the options when each variable is on the top that no other variable can be on.
 
-        None if the tops can't all have a variable each: a variable is on one local only.
+        If _N alone can be on the top n0, then n0 is the only option of _N. None if the tops can't
+        have a variable each, or a variable has no option left: it is on one local only.
         """
         able: dict[int, set[int]] = {}
         for members, top in tops:
             here = {index for index in members if options[index] >> top & 1}
             known = able.setdefault(top, here)
-            # no two variables may have the top, so one variable must be in all of its constraints
+            # isolate: the one variable on the top is a member of all constraints with this top
             able[top] = known & here if self.shape.isolate else known | here
         if not self._apart([sum(1 << index for index in here) for here in able.values()]):
             return None
@@ -218,10 +248,10 @@ class Subproblems:
         return fixed if all(fixed) else None
 
     def _state(self, tops: list[Top]) -> object:
-        """Return what the rest of the search depends on; equal subtrees are not told apart."""
+        """Return a key: choices of tops with the same key lead to the same number of solutions."""
         self.budget.spend(20 + len(self.locals))
         if self._symmetry is None or self._symmetry.is_full:
-            # what was remembered has codes of the old one
+            # the states in `_hopeless` consist of codes that mean nothing to a new symmetry
             self.budget.forget(len(self._hopeless))
             self._hopeless.clear()
             self._symmetry = _SubtreeSymmetry(self.shape, self.locals)
@@ -229,13 +259,19 @@ class Subproblems:
 
 
 class _SubtreeSymmetry:
-    """Describes a choice of tops so that equal subtrees may change places."""
+    """Describes a choice of tops so that equal subtrees may change places.
+
+    Each subtree gets a code, from what its root looks like, which constraints have it as their top,
+    and the codes of the subtrees below it. Equal subtrees get the same code. In a tree of four
+    equal nodes with a card each, the top n0 and the top n3 are the same state: one marked subtree
+    and three without a mark.
+    """
 
     def __init__(self, shape: RequestShape, locals_: Sequence[Local]) -> None:
-        # descendants first
+        # descendants first: their codes are part of the codes of their ancestors
         self._order = sorted(range(len(locals_)), key=lambda n: locals_[n].below.bit_count())
         self._parents = _parents(self._order, locals_)
-        # trees matter only where a candidate must not use two providers of one
+        # in which tree a provider is matters only where a candidate may use one of each tree
         self._looks = [
             (local.options, local.hits, 0 if shape.nested else local.tree, local.rooms)
             for local in locals_
@@ -249,7 +285,7 @@ class _SubtreeSymmetry:
         return len(self._codes) > _MOST_CODES
 
     def state(self, tops: list[Top]) -> object:
-        """Return a key that is the same for choices of tops that lead to the same."""
+        """Return a key: the number of tops, and the sorted codes of the outermost subtrees."""
         marks: dict[int, list[object]] = {}
         for members, top in tops:
             marks.setdefault(top, []).append(self._labels[members])

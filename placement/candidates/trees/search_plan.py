@@ -24,8 +24,10 @@ class PlannedVariable:
     :param exclusive: whether it needs a local that no other exclusive variable has
     :param alone_in_tree: whether no other provider of its local's tree may give anything
     :param hitting: whether the traits of its local count for the trait sets
-    :param hits_behind: the trait sets that the variables behind it can hit, as bits
-    :param last_for: the tops that no variable behind it can be on
+    :param hits_behind: the trait sets that the variables behind it can hit, as bits: all others
+        must be hit by now
+    :param last_for: the tops that no variable behind it can be on: if none before it is on such a
+        top, it has to be
     """
 
     options: int
@@ -41,7 +43,7 @@ class PlannedVariable:
 class SearchPlan:
     """The variables of one search by depth.
 
-    :param order: the place of each variable in the request, by depth
+    :param order: by depth, the number of the variable in the request
     :param tops: locals that must be used, each by a variable at one of some depths
     :param least: by contested class, the least amount that a variable takes
     """
@@ -60,12 +62,12 @@ class SearchPlan:
 
     @property
     def width(self) -> int:
-        """Return about what it takes to look ahead, in steps of the budget."""
+        """Return about what one look ahead costs, in steps of the budget."""
         return len(self.locals) * self.size // 4
 
     @property
     def nothing_hit(self) -> int:
-        """Return the trait sets as bits: nothing hits them before the search begins."""
+        """Return all trait sets as bits: none is hit before the search begins."""
         return (1 << self.shape.trait_sets) - 1
 
 
@@ -74,7 +76,8 @@ def plan(
 ) -> SearchPlan:
     """Plan a search.
 
-    Few options and large amounts come first, so that dead ends show early.
+    Variables with few options come first, and of these the ones with large amounts: what is hard to
+    serve shows early whether it can be served.
 
     :param options: the locals that can serve each variable, as bits, in the request's order
     :param tops: locals that must be used, each by one of some variables in the request's order
@@ -114,7 +117,7 @@ def plan(
 
 
 def _sizes(shape: RequestShape) -> list[float]:
-    """Return the largest share that each variable has of all that is asked of a class."""
+    """Return, by variable, the largest share that it asks of all that is asked of any class."""
     if not shape.contested:
         return [0] * len(shape.variables)
     totals: dict[int, int] = collections.Counter()

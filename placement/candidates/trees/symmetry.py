@@ -1,4 +1,17 @@
-"""Equal providers of one tree: which states of a search lead to the same."""
+"""Equal providers of one tree: which states of a search lead to the same.
+
+Locals that can serve the same variables are of one class, and can stand for each other. So the rest
+of a search depends on how many locals of a class have how much left, and not on which. Four cards
+have one unit each, and two variables have taken one each::
+
+    left of cards 0 1 2 3      state
+    0 0 1 1                    0 0 1 1
+    0 1 1 0                    0 0 1 1
+    1 0 1 0                    0 0 1 1
+
+A search that found nothing behind the first one needn't look behind the others, and a count behind
+the first one is the count behind all of them.
+"""
 
 import collections
 
@@ -7,13 +20,13 @@ from placement.candidates.trees.search_plan import SearchPlan
 
 
 class Symmetry:
-    """Tells apart only what makes a difference for the rest of the search."""
+    """Gives states of a search keys that tell apart only what matters for the rest of it."""
 
     def __init__(self, plan: SearchPlan) -> None:
         self._plan = plan
         self._nested = plan.shape.nested
         self._one_class = len(plan.least) == 1
-        #: the locals, those together that can stand for each other
+        #: the locals by class
         self._classes = _classes(plan)
         self._class_of = [0] * len(plan.locals)
         for which, members in enumerate(self._classes):
@@ -21,7 +34,7 @@ class Symmetry:
                 self._class_of[number] = which
 
     def state(self, assignment: Assignment, depth: int, missing: int) -> object:
-        """Return a key: states of one key leave the rest of the search the same.
+        """Return a key: behind states with the same key there are equally many solutions.
 
         :param depth: the variables before it are assigned
         :param missing: the trait sets that nothing hits yet, as bits
@@ -46,9 +59,9 @@ class Symmetry:
         return (depth, missing, *tops, *rests)
 
     def condition(self, assignment: Assignment, local: int) -> object:
-        """Return a key that is equal for locals that are as good as each other now.
+        """Return a key that is equal for locals of one class that have the same left.
 
-        None if no two locals are.
+        None where a candidate may use one provider of each tree: no two locals are alike there.
         """
         if not self._nested:
             return None
@@ -57,6 +70,7 @@ class Symmetry:
 
 
 def _classes(plan: SearchPlan) -> list[list[int]]:
+    """Return the locals that can serve any variable, those of a class together."""
     tops = {local for _, local in plan.tops}
     masks = {variable.options for variable in plan.variables}
     classes: dict[object, list[int]] = collections.defaultdict(list)
@@ -64,8 +78,9 @@ def _classes(plan: SearchPlan) -> list[list[int]]:
         options = sum(1 << which for which, mask in enumerate(masks) if mask >> number & 1)
         if not options:
             continue
+        # a top must be used itself, so nothing can stand for it
         named = number if number in tops else -1
-        # trees matter only where a candidate must not use two providers of one tree
+        # in which tree a local is matters only where a candidate may use one of each tree
         tree = 0 if plan.shape.nested else local.tree
         classes[options, local.hits, tree, named].append(number)
     return list(classes.values())

@@ -1,4 +1,18 @@
-"""From anchors to problems: what each tree has for a request, equal trees sharing one search."""
+"""From anchors to problems: what each tree has for a request. Equal trees share one search.
+
+An *anchor* is a root whose tree may have candidates. All that the search within a tree depends on
+is written down as a few words for each provider. Two hosts with the same words have the same
+problem, whatever else differs::
+
+    provider   options  hits  room of VGPU  place of the parent
+    h0         0b00     0b0   0             -1
+    h0.0       0b01     0b1   0              0
+    h0.1       0b10     0b0   1              0
+
+`options` are the kinds of variables that the provider can serve, `hits` the trait sets that it has
+a trait of. Rooms are those of contested classes, cut at what the request asks for in all: nothing
+depends on what is left beyond that. Parents matter with same_subtree only.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -19,16 +33,17 @@ from placement.candidates.trees.tree_solutions import (
     TreeSolutions,
 )
 
-#: masks that fit a word of a tree's description
+#: masks that are packed into one word of a tree's description, an int64
 _BITS = 60
 #: how many trees are looked at together: few at first, as the limit may soon be reached
 _FIRST_CHUNK, _LAST_CHUNK = 16, 4096
-#: in how many slots the first of them are looked for, if a few are enough
+#: in how many slots the first simple anchors are looked for, if a few are enough
 _FIRST_SLOTS = 2048
+#: in place of the tree of a local that is not lent
 _OWN_TREE = -1
 #: steps of the budget that a problem costs before it is searched
 _DESCRIBING = 50
-#: more than any room
+#: rooms are cut at this
 _MOST = 1 << 40
 _NO_SLOTS = SearchedSlots(np.zeros(0, np.int32))
 #: what trees of the same problem have in common: their description, and the providers lent to them
@@ -89,11 +104,12 @@ class AnchorTrees:
         )
 
     def split(self, roots: Mask, most: int | None = None) -> tuple[SearchedSlots, SearchedSlots]:
-        """Return the anchors that are a tree by themselves and borrow nothing, and all others.
+        """Return the simple anchors, and all others.
 
-        The former have one candidate each; those without a candidate are left out already.
+        A simple anchor is a tree by itself that no sharing provider serves. It is at most one
+        candidate, which takes arithmetic and no search. Those without a candidate are left out.
 
-        :param most: how many of the former are enough; None: all
+        :param most: how many simple anchors are enough; None: all
         """
         cloud, forest = self._cloud, self._cloud.forest
         if not forest.nested and not self.lenders:
@@ -112,7 +128,13 @@ class AnchorTrees:
         return _first_slots(simple, most), others
 
     def families(self, simple: Slots, others: Slots) -> Iterator[ProblemFamily]:
-        """Yield the anchors as `split` gave them; the others are described a chunk at a time."""
+        """Yield the trees of anchors, those with the same problem together: families.
+
+        Raise SubsetTooSmall where the order depends on trees that are not searched.
+
+        :param simple: simple anchors, see `split`
+        :param others: other anchors, ascending; they are described a chunk at a time
+        """
         if len(simple):
             solution = SingleProviderSolution(self.shape, self._budget)
             roots = self._trees.in_whole(SearchedSlots(simple))
@@ -124,7 +146,7 @@ class AnchorTrees:
             others = others[in_whole <= bound]
         while bound is not None or start < len(others):
             if bound is not None and start + length > len(others):
-                # trees behind the bound belong to this chunk as well
+                # trees behind the bound belong to this chunk, and may come before others of it
                 raise SubsetTooSmall
             self._budget.look()
             yield from self._chunk(SearchedSlots(others[start : start + length]))
@@ -182,7 +204,7 @@ class AnchorTrees:
         return solutions
 
     def _describe(self, members: SearchedSlots) -> Numbers:
-        """Return trees × members × words: all that tells the search in one tree from another."""
+        """Return trees × members × words: all that the search within a tree depends on."""
         forest = self._cloud.forest
         words = []
         own = [mask for mask, _ in self._masks]
@@ -235,7 +257,7 @@ class AnchorTrees:
     def _below(self, kept: list[int], parents: list[int], lent: tuple[int, ...]) -> list[int]:
         """Return the locals in the subtree of each local, as bits."""
         lineages = [_upwards(place, parents) for place in kept]
-        # slots of another tree: told apart from places by their sign
+        # slots of other trees are negative here, so that they differ from places
         lineages += [[~other for other in self._cloud.forest.lineage(slot)] for slot in lent]
         below: dict[int, int] = {}
         for number, lineage in enumerate(lineages):
@@ -280,6 +302,7 @@ def _first_slots(mask: Mask, most: int | None) -> SearchedSlots:
 
 
 def _joined(words: list[int]) -> int:
+    """Return one set of bits from the words that it was packed into."""
     value = 0
     for number, word in enumerate(words):
         value |= word << (number * _BITS)
@@ -287,6 +310,7 @@ def _joined(words: list[int]) -> int:
 
 
 def _upwards(place: int, parents: list[int]) -> list[int]:
+    """Return the places of a provider and its ancestors, upwards; a loop of parents ends."""
     found = [place]
     while (place := parents[place]) >= 0 and len(found) <= len(parents):
         found.append(place)
@@ -294,7 +318,10 @@ def _upwards(place: int, parents: list[int]) -> list[int]:
 
 
 def _kinds(parts: Sequence[RequestPart]) -> tuple[list[int], list[tuple[Mask, Mask]]]:
-    """Give parts with equal masks equal numbers; return the numbers and their masks."""
+    """Return the kind of each part, and the masks of each kind.
+
+    Parts of one kind have the same masks. `GroupFilter` gives equal groups the same objects.
+    """
     numbers: dict[tuple[int, int], int] = {}
     masks: list[tuple[Mask, Mask]] = []
     kinds = []

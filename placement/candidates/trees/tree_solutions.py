@@ -36,7 +36,7 @@ class TreeSolutions:
         self._ended: SearchEnded | None = None
         self._counted: CountedSolutions | None = None
         self._draws: BlindDraws | None = None
-        #: where in its tree each local stands; behind them come the locals that are lent
+        #: where in its tree each of its own locals stands; lent locals come behind these
         self.places = problem.places
         #: the slots in the whole cloud of the sharing providers from other trees
         self.lent = problem.lent

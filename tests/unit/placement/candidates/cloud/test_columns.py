@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.cloud.columns import Column, SlotSet
+from placement.candidates.cloud.columns import Column
+from placement.candidates.cloud.key_sets import SlotSet
 
 SIZE = 40
 PLAIN = (8, 0, 1, 100, 1, 1.0, 0)
