@@ -57,7 +57,7 @@ class EmptySearches:
     def tell(self, call: Call, snapshot: "Snapshot", request: "CandidateRequest") -> None:
         """Log that a search found nothing, and why."""
         # imported here because most processes never have an empty search
-        from placement.extensions.explain.budget import relaxing_of
+        from placement.extensions.explain.handler import relaxing_of
         from placement.extensions.explain.operation import why_empty
 
         self.log(
