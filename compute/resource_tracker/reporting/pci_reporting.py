@@ -148,7 +148,10 @@ class PciReporting:
         # Who gave its last device back has nothing of it; who never had one may be on its way.
         reported = set(placement_translator.managed(tree, node.name).values())
         for uuid in node.holdings.keys() & present - holders.keys():
+            migration = node.holdings[uuid].migration
             held = reported & allocations[uuid]["allocations"].keys()
+            if migration is not None and migration.in_progress:
+                continue
             if held and all(self._notes.has(uuid, provider) for provider in held):
                 holders[uuid] = set()
         return holders

@@ -249,6 +249,22 @@ class TestOthersWhoWrite:
         two.update()
         assert two.held(guest.uuid) == {FIRST: 1, SECOND: 1}
 
+    def test_an_order_for_a_move_stays_though_the_tracker_once_gave_that_device(
+        self, host, outsider
+    ):
+        two = DeviceHost(host, outsider, "scheduler", [device(81), device(82)])
+        guest = two.guest()
+        two.claim(guest, two.scheduled(guest.uuid))
+        request = type("Asked", (), {"instance_uuid": guest.uuid, "requests": [{"count": 1}]})
+        (port,) = two.rt.claim_pci_devices(CONTEXT, request, None)
+        two.rt.unclaim_pci_devices(CONTEXT, port, guest)
+        migration = two.resize(guest)
+        outsider.call("DELETE", f"/allocations/{guest.uuid}")
+        outsider.allocate({host.uuid: {"VCPU": 1}}, migration.uuid)
+        two.scheduled(guest.uuid, FIRST)
+        two.update()
+        assert two.held(guest.uuid) == {FIRST: 1}
+
     def test_an_allocation_of_another_device_than_the_guest_has_is_only_told(
         self, host, outsider, caplog
     ):
