@@ -61,7 +61,7 @@ def made(
 def pages_of(
     counting: Counting, database: Database, snapshot: LiveSnapshot, suspects: Suspects
 ) -> dict[str, WSGIApplication]:
-    """Return the pages of metrics, by path: those of `placement.app.PAGES`."""
+    """Return the pages of metrics, by path: those of the feature `monitoring`."""
     cloud = CloudMetrics(database, snapshot.current)
     counted = Counted(counting.meter, counting.slots, counting.of_process)
     build = Build(our_version(), REFERENCE, database.engine.dialect.name)
