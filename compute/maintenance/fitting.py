@@ -1,17 +1,19 @@
 """Ask placement why something fits nowhere, and how many more fit (extensions.md 5, 6)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from requests import Response
 
-from compute.maintenance.flavor_request import flavor_request
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Flavor, Instance
 from compute.report.wire.failures import Refusal
 from compute.report.wire.transport import Sender, Transport
+from compute.requests.reading.refusal import Refused
+from compute.requests.settings import Settings
+from compute.requests.translation import request_of
 
 #: as new as the extensions; queries are read as this microversion does
 VERSION = "1.39"
@@ -44,19 +46,23 @@ class WantedResources:
 
     :param query: of GET /allocation_candidates
     :param left_out: a sentence for each thing that the flavor asks of others than placement
+    :param fallback: the query for hosts that don't report PCPU, if nova asks it as well
+    :param refused: why nova refuses such a guest, unless its image says more; nothing is asked then
     """
 
     name: str
     query: str
     left_out: tuple[str, ...] = ()
+    fallback: str | None = None
+    refused: str = ""
 
 
-def of_flavor(cell: CellDatabase, name: str) -> WantedResources:
+def of_flavor(cell: CellDatabase, name: str, settings: Settings) -> WantedResources:
     """Return what a flavor asks for.
 
     Raises UnknownName if no instance in the records has the flavor.
     """
-    return _wanted(name, known_flavor(cell, name))
+    return wanted_resources(name, known_flavor(cell, name), settings)
 
 
 def known_flavor(cell: CellDatabase, name: str) -> Flavor:
@@ -75,17 +81,18 @@ def known_flavor(cell: CellDatabase, name: str) -> Flavor:
     return known[name]
 
 
-def of_all_flavors(cell: CellDatabase) -> list[WantedResources]:
+def of_all_flavors(cell: CellDatabase, settings: Settings) -> list[WantedResources]:
     """Return what each flavor of the records asks for, by name."""
-    return [_wanted(name, flavor) for name, flavor in sorted(_flavors(cell).items())]
+    flavors = sorted(_flavors(cell).items())
+    return [wanted_resources(name, flavor, settings) for name, flavor in flavors]
 
 
-def of_instance(cell: CellDatabase, uuid: str) -> WantedResources:
+def of_instance(cell: CellDatabase, uuid: str, settings: Settings) -> WantedResources:
     """Return what an instance asks for when it moves. Raises UnknownName if there is none."""
     instance = cell.instances.by_uuid(uuid)
     if instance is None:
         raise UnknownName(f"The records have no instance {uuid}.")
-    return _wanted(uuid, instance.flavor, instance.booted_from_volume)
+    return wanted_resources(uuid, instance.flavor, settings, instance.booted_from_volume)
 
 
 def _flavors(cell: CellDatabase) -> dict[str, Flavor]:
@@ -96,9 +103,16 @@ def _flavors(cell: CellDatabase) -> dict[str, Flavor]:
     return {one.flavor.name: one.flavor for one in instances if one.flavor.name}
 
 
-def _wanted(name: str, flavor: Flavor, booted_from_volume: bool = False) -> WantedResources:
-    found = flavor_request(flavor, booted_from_volume)
-    return WantedResources(name, found.request.to_querystring(), found.left_out)
+def wanted_resources(
+    name: str, flavor: Flavor, settings: Settings, booted_from_volume: bool = False
+) -> WantedResources:
+    """Return what a flavor asks for with an image that isn't known."""
+    try:
+        found = request_of(flavor, None, (), settings, booted_from_volume)
+    except Refused as refused:
+        return WantedResources(name, "", refused=str(refused))
+    fallback = found.fallback.to_querystring() if found.fallback else None
+    return WantedResources(name, found.request.to_querystring(), found.left_out, fallback)
 
 
 class Questions:
@@ -129,13 +143,13 @@ class Questions:
         without: Sequence[str],
         limit: int,
     ) -> dict[str, Any]:
-        """Return how many more of each fit, by name.
+        """Return how many more of each fit, by name; a fallback has a name of its own.
 
         :param by: `aggregate`, `root`
         :param without: uuids of roots
         """
         body = {
-            "requests": {one.name: {"query": one.query} for one in wanted},
+            "requests": dict(_named_queries(wanted)),
             "by": list(by),
             "without": list(without),
             "limit": limit,
@@ -158,6 +172,14 @@ class Questions:
         if response.status_code == 400:
             raise BadQuestion(_reason(response))
         raise Refusal(response)
+
+
+def _named_queries(wanted: Sequence[WantedResources]) -> Iterator[tuple[str, dict[str, str]]]:
+    for one in wanted:
+        if not one.refused:
+            yield one.name, {"query": one.query}
+        if one.fallback:
+            yield f"{one.name} (fallback)", {"query": one.fallback}
 
 
 def _reason(response: Response) -> str:

@@ -5,13 +5,14 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from compute.maintenance.flavor_request import FlavorRequest, flavor_request
+from compute.maintenance.fitting import WantedResources, wanted_resources
 from compute.osc.candidate_query import add_options, asks, query_of
 from compute.osc.columns import LinesColumn, counts, listing, safe, text
 from compute.osc.exit_codes import refuse
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 from compute.records.instance import Flavor
+from compute.requests.settings import Settings
 
 
 class ShowCapacity(ShowOne):
@@ -50,23 +51,22 @@ class ShowCapacity(ShowOne):
         """Return columns and values."""
         if bool(parsed_args.flavor) == asks(parsed_args):
             refuse("Say what is to fit: either --resource and its like, or --flavor.")
-        left_out: tuple[str, ...] = ()
         if parsed_args.flavor:
-            translated = _flavor(self.app.client_manager, parsed_args.flavor)
-            query, left_out = translated.request.to_querystring(), translated.left_out
+            wanted = _flavor(self.app.client_manager, parsed_args.flavor)
         else:
-            query = query_of(parsed_args)
+            wanted = WantedResources("", query_of(parsed_args))
         service = PlacementService(self.app.client_manager)
         body: dict[str, Any] = {
-            "requests": {"": {"query": query}},
             "by": parsed_args.by,
             "without": [service.root_of(name) for name in parsed_args.without],
         }
         if parsed_args.limit is not None:
             body["limit"] = parsed_args.limit
-        found = service.post("/capacity", body)["requests"][""]
+        query, found = _judged(service, wanted, body)
         self.fits = found["fits"] > 0
-        shown = {name: found[name] for name in ("fits", "exact", "upper", "trees") if name in found}
+        shown: dict[str, Any] = {
+            name: found[name] for name in ("fits", "exact", "upper", "trees") if name in found
+        }
         shown["limited_by"] = counts(found["limited_by"])
         shown["stranded"] = counts(found["stranded"])
         if "by_aggregate" in found:
@@ -79,7 +79,9 @@ class ShowCapacity(ShowOne):
             )
         if parsed_args.flavor:
             shown["query"] = text(query)
-            shown["left_out"] = listing(list(left_out), str)
+            if wanted.fallback:
+                shown["judged"] = "request" if query == wanted.query else "fallback"
+            shown["left_out"] = listing(list(wanted.left_out), str)
         return tuple(shown), safe(tuple(shown.values()), parsed_args.formatter)
 
 
@@ -124,7 +126,19 @@ def _fits(one: dict[str, Any]) -> str:
     return f"{one['fits']}-{one['upper']}" if "upper" in one else f"{one['fits']}"
 
 
-def _flavor(client_manager: Any, name: str) -> FlavorRequest:
+def _judged(
+    service: PlacementService, wanted: WantedResources, body: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the query that was judged, and its answer: the fallback's if only that fits."""
+    queries = {"request": wanted.query} | ({"fallback": wanted.fallback} if wanted.fallback else {})
+    requests = {name: {"query": query} for name, query in queries.items()}
+    found = service.post("/capacity", body | {"requests": requests})["requests"]
+    fitting = [name for name in queries if found[name]["fits"]]
+    judged = next(iter(fitting), "request")
+    return queries[judged], found[judged]
+
+
+def _flavor(client_manager: Any, name: str) -> WantedResources:
     """Translate a flavor of nova."""
     compute = client_manager.sdk_connection.compute
     if not hasattr(compute, "find_flavor"):
@@ -134,4 +148,7 @@ def _flavor(client_manager: Any, name: str) -> FlavorRequest:
     flavor = Flavor(
         found.vcpus, found.ram, found.disk, found.ephemeral, found.swap, specs, found.name
     )
-    return flavor_request(flavor)
+    wanted = wanted_resources(found.name, flavor, Settings())
+    if wanted.refused:
+        refuse(f"Nova refuses such a guest, unless its image says more: {wanted.refused}")
+    return wanted

@@ -48,24 +48,28 @@ def request_of(
 ) -> GuestRequest:
     """Return what the scheduler asks for a guest.
 
+    :param image: None: it isn't known, so nothing is refused for its sake
     :param booted_from_volume: the root disk takes no disk of the host then
     :raises Refused: nova's API or scheduler would refuse the guest
     """
-    return _Translation(
-        flavor, image or GuestImage(), ports, settings or Settings(), booted_from_volume
-    ).done()
+    return _Translation(flavor, image, ports, settings or Settings(), booted_from_volume).done()
 
 
-def healed_amounts(flavor: Flavor, booted_from_volume: bool = False) -> Mapping[str, int]:
+def healed_amounts(
+    flavor: Flavor, booted_from_volume: bool = False, pinned: bool = True
+) -> Mapping[str, int]:
     """Return class → how much a guest that runs holds, as far as its flavor says.
 
     Nothing is refused: the guest is there. Policies of processors that make no sense count as
     none. PCI devices aren't in it: the guest's own record names them.
+
+    :param pinned: policies of processors count; else all are VCPU, as on hosts without PCPU
     """
     asked = Asked(flavor, ImageProperties())
     groups = groups_of(flavor.extra_specs)
-    with contextlib.suppress(Refused):
-        groups.main.resources |= amounts_by_policy(asked)
+    if pinned:
+        with contextlib.suppress(Refused):
+            groups.main.resources |= amounts_by_policy(asked)
     _add_own(groups, flavor, booted_from_volume)
     if memory.wants_encryption(flavor.extra_specs):
         groups.main.resources[memory.ENCRYPTION] = 1
@@ -78,18 +82,18 @@ class _Translation:
     def __init__(
         self,
         flavor: Flavor,
-        image: GuestImage,
+        image: GuestImage | None,
         ports: Sequence[GuestPort],
         settings: Settings,
         booted_from_volume: bool,
     ) -> None:
         self._flavor = flavor
-        self._image = image
+        self._image = image or GuestImage()
         self._ports = ports
         self._settings = settings
         self._booted_from_volume = booted_from_volume
         self._owner = frozenset({OWNER} if settings.owner_trait else ())
-        self._asked = Asked(flavor, read_image(image))
+        self._asked = Asked(flavor, read_image(self._image), image is not None)
 
     def done(self) -> GuestRequest:
         asked, settings = self._asked, self._settings

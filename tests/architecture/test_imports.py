@@ -190,7 +190,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "requests": {"records", "report.consumers.resource_request"},
         "requests.reading": {"records"},
         "requests.features": {"requests.reading"},
-        "consumers": {"provider_tree", "records"},
+        "consumers": {"provider_tree", "records", "requests"},
         "pci": {"exceptions", "provider_tree"},
         "report": {"config", "exceptions", "provider_tree"},
         "report.wire": {"config", "exceptions"},
@@ -212,6 +212,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "resource_tracker.allocations": {
             *("consumers", "exceptions", "pci", "provider_tree", "records", "report"),
+            "requests",
             "resource_tracker.node",
         },
         "resource_tracker.provider_yaml": {
@@ -246,12 +247,12 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         # what programs count; they hand it to the parts that count
         "metrics": {"exceptions", "report.wire.failures"},
         "maintenance": {
-            "consumers",
             "driver",
             "exceptions",
             "provider_tree",
             "records",
             "report",
+            "requests",
             # what a driver may ask of a command
             "service.driver_callbacks",
         },
@@ -268,8 +269,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "report",
         },
         "maintenance.heal": {
-            *("consumers", "exceptions", "maintenance.flavor_request"),
-            *("maintenance.provider_details", "pci", "provider_tree", "records", "report"),
+            *("consumers", "exceptions", "maintenance.provider_details", "pci"),
+            *("provider_tree", "records", "report", "requests"),
         },
         "maintenance.migrate": {
             *("driver", "exceptions", "maintenance.provider_details", "provider_config"),
@@ -298,7 +299,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         # commands of `openstack`, which ask any placement
         "osc": {
-            *("maintenance", "provider_tree", "records"),
+            *("maintenance", "provider_tree", "records", "requests"),
             *("placement.extensions.suspects.rules", "placement.reports"),
         },
         # it runs our programs, each a process of its own

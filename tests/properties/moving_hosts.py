@@ -12,12 +12,12 @@ from uuid import uuid4
 from keystoneauth1.exceptions import ClientException
 
 from compute import config, exceptions
-from compute.consumers.instance_resources import resources_from_flavor
 from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.instance import Instance
 from compute.records.migration import Migration
 from compute.records.service import Service
 from compute.report import SchedulerReportClient
+from compute.requests.translation import healed_amounts
 from tests.functional.compute.outsider import Outsider
 from tests.properties.flaky_hosts import (
     CARD,
@@ -99,7 +99,7 @@ class World:
         """Claim for the instance on the host, if that is the scheduler's; return what it got."""
         if not guest.by_scheduler:
             return None
-        given = {host.uuid: resources_from_flavor(flavor)}
+        given = {host.uuid: dict(healed_amounts(flavor))}
         if self.settings.ordered_devices:
             given |= self._last_free_devices(host, self.instance(guest).pci_requests)
         self.outsider.allocate(given, guest.uuid)
@@ -407,7 +407,7 @@ class World:
         for guest in self.guests.values():
             should = Counter()
             for flavor in guest.holds.get(host.name, ()):
-                should.update(resources_from_flavor(flavor))
+                should.update(dict(healed_amounts(flavor)))
             if self.pool:
                 del should["DISK_GB"]
             whole = [a for at, a in self._devices(guest) if at == host.name and a in WHOLE_ONES]
@@ -431,7 +431,7 @@ class World:
     def _should_hold(self, guest):
         """Return provider name → class → amount."""
         instance = self.instance(guest)
-        amounts = resources_from_flavor(guest.flavor)
+        amounts = healed_amounts(guest.flavor)
         whole = sum(device["dev_type"] == "type-PCI" for device in instance.pci_devices)
         if whole and self.settings.allocation_writer == "tracker":
             amounts["PCI_DEVICE"] = whole

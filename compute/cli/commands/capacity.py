@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from compute.cli.command_line import UnusableInput
-from compute.cli.commands.fitting_commands import answer_of, options_of, show, told_of
-from compute.maintenance.fitting import Questions, WantedResources, of_all_flavors, of_flavor
+from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
+from compute.maintenance.fitting import WantedResources, of_all_flavors, of_flavor
 from compute.maintenance.provider_details import find_roots
-from compute.records.cell_database import CellDatabase
-from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
 from placement.reports.capacity import report
+
+_FALLBACK = (
+    "(fallback): on hosts that don't report PCPU, VCPU is asked for instead. Nova asks both, and "
+    "takes hosts of either."
+)
 
 
 def capacity(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
@@ -62,22 +65,23 @@ def capacity(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         raise UnusableInput("say what is to fit: --flavor, --all-flavors or --query")
     wanted: list[WantedResources] = []
 
-    def ask(
-        questions: Questions, cell: CellDatabase, client: SchedulerReportClient
-    ) -> dict[str, Any]:
-        wanted.extend(of_all_flavors(cell) if asked.all_flavors else ())
-        wanted.extend(of_flavor(cell, name) for name in dict.fromkeys(asked.flavor))
+    def ask(by: Asking) -> dict[str, Any]:
+        cell, settings = by.cell, by.settings
+        wanted.extend(of_all_flavors(cell, settings) if asked.all_flavors else ())
+        wanted.extend(of_flavor(cell, name, settings) for name in dict.fromkeys(asked.flavor))
         wanted.extend(WantedResources(query, query) for query in asked.query)
-        if not wanted:
+        if all(one.refused for one in wanted):
             return {"requests": {}}
         context = admin_context()
-        gone = [root for name in asked.without for root in find_roots(client, context, name)]
-        return questions.capacity(wanted, asked.by, gone, asked.limit)
+        gone = [root for name in asked.without for root in find_roots(by.client, context, name)]
+        return by.questions.capacity(wanted, asked.by, gone, asked.limit)
 
     shown = answer_of(asked, config_arguments, ask)
     if isinstance(shown, int):
         return shown
     shown["left_out"] = {one.name: list(one.left_out) for one in wanted if one.left_out}
+    shown["refused"] = {one.name: one.refused for one in wanted if one.refused}
     text = report(shown) if wanted else "The records have no instance with a flavor.\n"
     fits = any(room["fits"] for room in shown["requests"].values())
-    return show(asked, shown, f"{text}\n{told_of(wanted)}", fits)
+    more = [_FALLBACK] if any(one.fallback for one in wanted) else []
+    return show(asked, shown, f"{text}\n{told_of(wanted, *more)}", fits)

@@ -3,12 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from compute.cli.commands.fitting_commands import answer_of, options_of, show, told_of
+from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
 from compute.cli.output.recorded_consumers import RecordedConsumers
-from compute.maintenance.fitting import Questions
 from compute.maintenance.provider_details import find_roots
-from compute.records.cell_database import CellDatabase
-from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
 from placement.reports.lines import wrapped
 
@@ -39,13 +36,11 @@ def evacuable(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     asked = made.parse_args(arguments)
     told: dict[str, str] = {}
 
-    def ask(
-        questions: Questions, cell: CellDatabase, client: SchedulerReportClient
-    ) -> dict[str, Any]:
+    def ask(by: Asking) -> dict[str, Any]:
         context = admin_context()
-        roots = [root for name in asked.hosts for root in find_roots(client, context, name)]
-        shown = questions.evacuate(list(dict.fromkeys(roots)))
-        recorded = RecordedConsumers(cell)
+        roots = [root for name in asked.hosts for root in find_roots(by.client, context, name)]
+        shown = by.questions.evacuate(list(dict.fromkeys(roots)))
+        recorded = RecordedConsumers(by.cell)
         unfit = [one["consumer"] for one in shown["unfit"]]
         for consumer in [*unfit, *(shown["moves"] if asked.moves else ())]:
             told[consumer] = recorded.described(consumer) or "not in the records"

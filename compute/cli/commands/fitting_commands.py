@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -11,6 +12,7 @@ from compute import exceptions
 from compute.cli.access import placement_access
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
+from compute.cli.access.request_settings import request_settings
 from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.console import say
 from compute.maintenance.fitting import (
@@ -23,6 +25,7 @@ from compute.maintenance.fitting import (
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.wire.failures import Refusal, why
+from compute.requests.settings import Settings
 from placement.reports.lines import wrapped
 
 FAILED = 1
@@ -41,8 +44,15 @@ _FILTERS = (
     "than this if image, ports or availability zone say so."
 )
 
-#: asks one question; it gets who answers questions, the records, and a client for other reads
-Asking = Callable[[Questions, CellDatabase, SchedulerReportClient], dict[str, Any]]
+
+@dataclass(frozen=True)
+class Asking:
+    """What an answer is found with: the questions, the records, and a client for other reads."""
+
+    questions: Questions
+    cell: CellDatabase
+    client: SchedulerReportClient
+    settings: Settings
 
 
 def options_of(
@@ -63,16 +73,20 @@ def options_of(
 
 
 def answer_of(
-    asked: argparse.Namespace, config_arguments: Sequence[str], ask: Asking
+    asked: argparse.Namespace,
+    config_arguments: Sequence[str],
+    ask: Callable[[Asking], dict[str, Any]],
 ) -> dict[str, Any] | int:
     """Return what `ask` finds out, or the exit code after its failure was told."""
     conf = load_configuration(config_arguments)
+    settings = request_settings(conf)
     try:
         with (
             records(conf) as cell,
             placement_access.opened(conf, config_arguments, asked.way, read_only=True) as adapter,
         ):
-            return ask(Questions(adapter), cell, SchedulerReportClient(adapter, conf=conf))
+            client = SchedulerReportClient(adapter, conf=conf)
+            return ask(Asking(Questions(adapter), cell, client, settings))
     except (UnknownName, exceptions.ResourceProviderNotFound) as error:
         say(PROGRAM, error)
         return UNKNOWN
@@ -103,6 +117,11 @@ def told_of(wanted: Sequence[WantedResources], *more: str) -> str:
     sentences = [
         f"{one.name}: {sentence}" if len(wanted) > 1 else sentence
         for one in wanted
-        for sentence in one.left_out
+        for sentence in (*_refusal(one), *one.left_out)
     ]
     return "\n".join(line for text in [*sentences, *more, _FILTERS] for line in wrapped(text))
+
+
+def _refusal(wanted: WantedResources) -> Iterator[str]:
+    if wanted.refused:
+        yield f"Nova refuses such a guest, unless its image says more: {wanted.refused}"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from compute import exceptions
-from compute.consumers.instance_resources import resources_from_flavor
-from compute.maintenance.flavor_request import processors
 from compute.maintenance.heal.guest_places import Knowing, ToldShares
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts, Held
 from compute.provider_tree.cells import stays_together
 from compute.provider_tree.relocation import Target, relocate
 from compute.records.instance import Instance
+from compute.requests.translation import healed_amounts
 
 #: provider uuid → `{"resources": {class: amount}}`
 Places = dict[str, dict[str, Any]]
@@ -27,7 +25,6 @@ ROOT, ROOM, ONLY = "the root has the class", "there is room", "no other has the 
 _OF_CELLS = ("VCPU", "PCPU", "MEMORY_MB")
 #: extra specs of instances that run on certain cells
 _CONFINING = frozenset({"hw:cpu_policy", "hw:numa_nodes", "hw:mem_page_size"})
-_GRANULAR = re.compile(r"resources[A-Za-z0-9_-]{1,64}:([^:]+)")
 
 
 @dataclass(frozen=True)
@@ -41,23 +38,11 @@ class PlacedShares:
 def requested(instance: Instance, tree: Sequence[ProviderDetails]) -> dict[str, int]:
     """Return class → how much the instance's flavor asks for of a node with this tree.
 
-    Processors of its own are PCPU where the node has such. Raises AllocationUpdateFailed for an
-    amount that isn't a number.
+    Processors that its policy dedicates are PCPU where the node has such. Values that nova ignores
+    are ignored.
     """
-    flavor = instance.flavor
-    try:
-        resources = resources_from_flavor(flavor, instance.booted_from_volume)
-        for name, amount in flavor.extra_specs.items():
-            if match := _GRANULAR.fullmatch(name):
-                resources[match[1]] = resources.get(match[1], 0) + int(amount)
-    except ValueError as error:
-        raise exceptions.AllocationUpdateFailed(
-            consumer_uuid=instance.uuid, error=f"its flavor asks for no number: {error}"
-        ) from error
-    own = processors(flavor, []).get("PCPU", 0)
-    if own and any("PCPU" in one.inventories for one in tree):
-        resources |= processors(flavor, [])
-    return {name: amount for name, amount in resources.items() if amount}
+    pinned = any("PCPU" in one.inventories for one in tree)
+    return dict(healed_amounts(instance.flavor, instance.booted_from_volume, pinned))
 
 
 def place(

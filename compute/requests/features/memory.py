@@ -27,17 +27,22 @@ def encryption_trait(asked: Asked) -> str | None:
     """
     if not asked.switch("mem_encryption"):
         return None
+    model = _model(asked)
+    if asked.image_known:
+        _check_image(asked, model)
+    return _TRAITS[model]
+
+
+def _check_image(asked: Asked, model: str) -> None:
     if asked.image.get("hw_firmware_type") != "uefi":
         raise Refused("Encrypted memory asks for hw_firmware_type=uefi of the image.")
     machine = asked.image.get("hw_machine_type")
     if machine is not None and "q35" not in machine:
         raise Refused(f"Encrypted memory asks for the machine type q35, not {machine or 'none'}.")
-    model = _model(asked)
     if model in _STATELESS and not asked.image.get("hw_firmware_stateless"):
         raise Refused(f"The memory encryption {model} asks for hw_firmware_stateless of the image.")
     if model == "intel-tdx" and asked.image.get("hw_video_model") != "none":
         raise Refused("The memory encryption intel-tdx asks for hw_video_model=none of the image.")
-    return _TRAITS[model]
 
 
 def _model(asked: Asked) -> str:

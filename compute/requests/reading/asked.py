@@ -12,10 +12,11 @@ from compute.requests.reading.values import is_true
 
 @dataclass(frozen=True)
 class Asked:
-    """What a guest is made of."""
+    """What a guest is made of. `image` has no properties if it isn't known."""
 
     flavor: Flavor
     image: ImageProperties
+    image_known: bool = True
 
     @property
     def specs(self) -> Mapping[str, str]:

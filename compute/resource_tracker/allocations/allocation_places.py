@@ -5,14 +5,11 @@ from collections.abc import Hashable, Iterable
 import os_traits
 
 from compute.consumers.held_shares import InstanceHolding, Share
-from compute.consumers.instance_resources import (
-    PCI_DEVICE,
-    generic_pci_devices,
-    resources_from_flavor,
-)
+from compute.consumers.instance_resources import PCI_DEVICE, generic_pci_devices
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Held
 from compute.records.instance import Flavor, Instance
+from compute.requests.translation import healed_amounts
 
 #: the classes that the tracker places
 OWNED = ("VCPU", "MEMORY_MB", "DISK_GB", PCI_DEVICE)
@@ -38,14 +35,16 @@ def placed(
     :param on_shared_storage: whether the instance's disk is on the storage of a sharing provider
 
     Both ends of a move share one disk on shared storage, which is as large as the larger flavor's.
-    A class that only extra specs name is left out unless the root has inventory of it.
+    Processors that a policy dedicates are PCPU where the root has such. A class that only extra
+    specs name is left out unless the root has inventory of it.
     """
     instance = held.instance
     root = tree.data(root_uuid)
     pool = shared_disk(tree, root_uuid, has) if on_shared_storage else None
     places: Held = {}
     for share in shares:
-        amounts = resources_from_flavor(share.flavor, instance.booted_from_volume)
+        pinned = "PCPU" in root.inventory
+        amounts = dict(healed_amounts(share.flavor, instance.booted_from_volume, pinned))
         devices = generic_pci_devices(share.pci_devices, instance.uuid)
         if devices:
             amounts[PCI_DEVICE] = devices
@@ -105,4 +104,4 @@ def merged(held: Held, wanted: Held, tree: ProviderTree) -> Held:
 
 
 def _disk(flavor: Flavor, instance: Instance) -> int:
-    return resources_from_flavor(flavor, instance.booted_from_volume).get("DISK_GB", 0)
+    return healed_amounts(flavor, instance.booted_from_volume).get("DISK_GB", 0)

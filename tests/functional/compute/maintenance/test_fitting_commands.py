@@ -1,5 +1,6 @@
 """`explain`, `capacity` and `evacuable`: from the flavor to what placement has for it."""
 
+import dataclasses
 from uuid import uuid4
 
 import pytest
@@ -12,6 +13,17 @@ pytestmark = pytest.mark.spread_over_databases
 LARGE = Flavor(4, 8192, 40, name="m1.large")
 GOLD = Flavor(1, 512, 1, name="gold", extra_specs={"trait:CUSTOM_GOLD": "required"})
 DEVICES = Flavor(1, 512, 1, name="devices", extra_specs={"pci_passthrough:alias": "gpu:1"})
+PINNED = Flavor(2, 512, 1, name="pinned", extra_specs={"hw:cpu_policy": "dedicated"})
+PINS = {"PCPU": {"total": 4}, "MEMORY_MB": {"total": 1024}, "DISK_GB": {"total": 1000}}
+REFUSED = Flavor(2, 512, 1, name="refused", extra_specs={"hw:tpm_version": "3"})
+#: the trait of hosts that nova-compute reports
+OWNER = ["OWNER_NOVA"]
+GPU = """
+[pci]
+alias = {"name": "gpu", "vendor_id": "10de", "product_id": "1eb8"}
+[filter_scheduler]
+pci_in_placement = true
+"""
 NOBODY = "00000000-0000-4000-8000-000000000000"
 HOSTILE = "h\x1b[31möst\n"
 
@@ -24,8 +36,8 @@ def stock(vcpu, memory, disk=1000):
 def cloud(site):
     """Make two hosts; the flavor m1.large fits twice on the first and once on the second."""
     with site.placement() as outsider:
-        first = outsider.provider("first", inventory=stock(8, 20480))
-        second = outsider.provider("second", inventory=stock(4, 65536))
+        first = outsider.provider("first", inventory=stock(8, 20480), traits=OWNER)
+        second = outsider.provider("second", inventory=stock(4, 65536), traits=OWNER)
     site.guest(flavor=LARGE, uuid=str(uuid4()))
     return {"first": first, "second": second}
 
@@ -41,7 +53,7 @@ def test_a_flavor_that_fits_is_explained_with_0(site, cloud):
 
 def test_a_flavor_that_fits_nowhere_is_explained_with_3(site, cloud):
     with site.placement() as outsider:
-        outsider.provider("golden", inventory=stock(1, 256), traits=["CUSTOM_GOLD"])
+        outsider.provider("golden", inventory=stock(1, 256), traits=["CUSTOM_GOLD", *OWNER])
     site.guest(flavor=GOLD)
 
     ended = site.run("explain", "--flavor", "gold", "--provider", "first")
@@ -77,7 +89,7 @@ def test_capacity_counts_each_flavor(site, cloud):
     site.guest(flavor=GOLD)
 
     with site.placement() as outsider:
-        outsider.provider("golden", inventory=stock(1, 256), traits=["CUSTOM_GOLD"])
+        outsider.provider("golden", inventory=stock(1, 256), traits=["CUSTOM_GOLD", *OWNER])
     found = site.run("capacity", "--all-flavors", "--by", "root", "-f", "json").json
 
     assert {name: room["fits"] for name, room in found["requests"].items()} == {
@@ -171,7 +183,7 @@ def test_what_cannot_be_answered_is_told_in_a_line(site, cloud, arguments, code,
 
 def test_hostile_names_stay_in_their_line(site, cloud):
     with site.placement() as outsider:
-        outsider.provider(HOSTILE, inventory=stock(1000, 2**20))
+        outsider.provider(HOSTILE, inventory=stock(1000, 2**20), traits=OWNER)
 
     ended = site.run("capacity", "--flavor", "m1.large", "--by", "root")
 
@@ -211,3 +223,105 @@ def test_a_user_without_the_role_is_told(site, cloud):
 
     assert (ended.code, ended.out) == (1, "")
     assert "403" in ended.err
+
+
+class TestDedicatedProcessors:
+    def test_hosts_that_report_no_pcpu_are_judged_by_the_fallback(self, site, cloud):
+        site.guest(flavor=PINNED)
+
+        ended = site.run("explain", "--flavor", "pinned")
+        found = site.run("explain", "--flavor", "pinned", "-f", "json").json
+
+        assert (ended.code, ended.err) == (0, "")
+        assert "This is the fallback, for hosts that don't report PCPU" in ended.out
+        assert (found["judged"], found["verdict"]) == ("fallback", "some")
+        assert "VCPU%3A2" in found["query"]
+
+    def test_hosts_that_report_pcpu_are_judged_by_the_request(self, site, cloud):
+        site.guest(flavor=PINNED)
+        with site.placement() as outsider:
+            outsider.provider(
+                "pins", inventory=stock(1, 1024) | {"PCPU": {"total": 4}}, traits=OWNER
+            )
+
+        ended = site.run("explain", "--flavor", "pinned")
+        found = site.run("explain", "--flavor", "pinned", "-f", "json").json
+
+        assert "This is the request for PCPU" in ended.out
+        assert (found["judged"], found["verdict"]) == ("request", "some")
+        assert "PCPU%3A2" in found["query"]
+
+    def test_if_neither_fits_the_request_is_explained(self, site, cloud):
+        site.guest(flavor=dataclasses.replace(PINNED, vcpus=99))
+
+        found = site.run("explain", "--flavor", "pinned", "-f", "json")
+        ended = site.run("explain", "--flavor", "pinned")
+
+        assert (found.code, found.json["judged"], found.json["verdict"]) == (3, "request", "none")
+        assert "The fallback, for hosts that don't report PCPU, has no candidate either" in (
+            " ".join(ended.out.split())
+        )
+        assert all(len(line) <= 80 for line in ended.out.splitlines())
+
+    def test_capacity_counts_both(self, site, cloud):
+        site.guest(flavor=PINNED)
+        with site.placement() as outsider:
+            outsider.provider(
+                "pins", inventory=stock(1, 1024) | {"PCPU": {"total": 4}}, traits=OWNER
+            )
+
+        found = site.run("capacity", "--flavor", "pinned", "-f", "json").json
+        ended = site.run("capacity", "--flavor", "pinned")
+
+        fits = {name: room["fits"] for name, room in found["requests"].items()}
+        assert fits == {"pinned": 2, "pinned (fallback)": 6}
+        assert "(fallback): on hosts that don't report PCPU, VCPU is asked" in (
+            " ".join(ended.out.split())
+        )
+
+
+class TestRefusedFlavors:
+    def test_explain_says_why(self, site, cloud):
+        site.guest(flavor=REFUSED)
+
+        ended = site.run("explain", "--flavor", "refused")
+        found = site.run("explain", "--flavor", "refused", "-f", "json")
+
+        assert (ended.code, ended.err, found.code) == (3, "", 3)
+        assert "hw:tpm_version=3 must be one of 1.2, 2.0." in " ".join(ended.out.split())
+        assert found.json["verdict"] == "refused"
+
+    def test_capacity_of_the_others_is_counted(self, site, cloud):
+        site.guest(flavor=REFUSED)
+
+        ended = site.run("capacity", "--all-flavors")
+        found = site.run("capacity", "--all-flavors", "-f", "json").json
+
+        assert ended.code == 0
+        assert {name: room["fits"] for name, room in found["requests"].items()} == {"m1.large": 3}
+        assert list(found["refused"]) == ["refused"]
+        assert "refused: Nova refuses such a guest" in " ".join(ended.out.split())
+
+    def test_capacity_of_refused_flavors_alone_is_3(self, site, cloud):
+        site.guest(flavor=REFUSED)
+
+        assert site.run("capacity", "--flavor", "refused").code == 3
+
+    def test_encrypted_memory_is_not_refused_for_an_image_that_nobody_knows(self, site, cloud):
+        site.guest(flavor=Flavor(1, 512, 1, name="sev", extra_specs={"hw:mem_encryption": "true"}))
+
+        found = site.run("explain", "--flavor", "sev", "-f", "json").json
+
+        assert "MEM_ENCRYPTION_CONTEXT%3A1" in found["query"]
+
+
+def test_devices_of_aliases_are_asked_for_as_the_scheduler_does(site, cloud):
+    site.configure(more=GPU)
+    site.guest(flavor=DEVICES)
+    with site.placement() as outsider:
+        outsider.call("PUT", "/resource_classes/CUSTOM_PCI_10DE_1EB8", version="1.39")
+
+    found = site.run("explain", "--flavor", "devices", "-f", "json").json
+
+    assert "CUSTOM_PCI_10DE_1EB8%3A1" in found["query"]
+    assert found["left_out"] == []

@@ -1,6 +1,5 @@
 """`heal_allocations` where an instance has devices, or more of them than it should."""
 
-import json
 from uuid import uuid4
 
 import pytest
@@ -377,16 +376,3 @@ def test_an_instance_on_cells_that_nobody_knows_is_8(sqlite_site, specs):
     ended = site.run("heal_allocations")
     assert (ended.code, held(site, instance)) == (8, {})
     assert f"{HOST}_numa0, {HOST}_numa1 have some" in ended.err
-
-
-@pytest.mark.parametrize("amount", ["many", "1.5", ""])
-def test_a_flavor_that_asks_for_no_number_is_told(sqlite_site, amount):
-    site = sqlite_site
-    root = site.start_service_once(FakeNUMAReshapeDriver)
-    site.configure("fake.FakeNUMAReshapeDriver")
-    bad = site.guest(flavor=flavor(**{"resources1:CUSTOM_X": amount}), created_at=1.0)
-    good = site.guest(flavor=flavor(), created_at=2.0)
-    ended = site.run("heal_allocations")
-    assert (ended.code, bad in ended.err, held(site, bad)) == (3, True, {})
-    assert root in held(site, good)
-    assert json.dumps(amount)[1:-1] in ended.err

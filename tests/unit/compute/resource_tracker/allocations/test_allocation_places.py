@@ -33,3 +33,27 @@ def test_both_ends_of_a_resize_share_one_disk_as_large_as_the_larger_flavors(tre
     found = placed(held, shares, NODE, tree, {}, on_shared_storage=True)
 
     assert found == {NODE: {"VCPU": 2, "MEMORY_MB": 128}, POOL: {"DISK_GB": 30}}
+
+
+PINNED = Flavor(vcpus=2, memory_mb=64, extra_specs={"hw:cpu_policy": "dedicated"})
+GRANULAR = Flavor(vcpus=2, memory_mb=64, extra_specs={"resources1:VCPU": "2", "resources:A": "x"})
+
+
+@pytest.mark.parametrize(
+    ("flavor", "classes", "processors"),
+    [
+        (PINNED, ("VCPU", "PCPU"), {"PCPU": 2}),
+        (PINNED, ("VCPU",), {"VCPU": 2}),
+        (GRANULAR, ("VCPU",), {"VCPU": 2}),
+    ],
+)
+def test_the_root_gives_what_nova_would_claim_of_it(flavor, classes, processors):
+    tree = ProviderTree()
+    tree.new_root("node", NODE, 1)
+    tree.update_inventory(NODE, {name: {"total": 8} for name in classes})
+    shares = (Share(Side.NEW, flavor),)
+    held = InstanceHolding(Instance(flavor=flavor), shares, None)
+
+    found = placed(held, shares, NODE, tree, {}, on_shared_storage=False)
+
+    assert found == {NODE: {"MEMORY_MB": 64} | processors}
