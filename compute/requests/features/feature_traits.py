@@ -74,7 +74,7 @@ def check_features(asked: Asked) -> None:
         most = int(ours)
     except ValueError as error:
         raise Refused(f"hw:serial_port_count={ours} must be a whole number.") from error
-    if theirs is not None and theirs > most:
+    if theirs and theirs > most:
         raise odds("hw:serial_port_count", ours, "hw_serial_port_count", theirs)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from compute.records.instance import Flavor
 from compute.requests.reading.image import ImageProperties
-from compute.requests.reading.refusal import Refused, odds, one_of
+from compute.requests.reading.refusal import odds, one_of
 from compute.requests.reading.values import is_true
 
 
@@ -46,10 +46,3 @@ class Asked:
         if theirs is not None and is_true(ours) != theirs:
             raise odds(f"hw:{name}", ours, f"hw_{name}", theirs)
         return is_true(ours)
-
-
-def refuse_unless_number(name: str, value: Any, number: int | None) -> int:
-    """Return the number, raise Refused if there is none."""
-    if number is None:
-        raise Refused(f"{name}={value} must be a whole number.")
-    return number

@@ -279,6 +279,21 @@ def test_a13_swap_is_rounded_up_and_flavors_may_override_a_class(running, outsid
     assert outsider.allocations(instance.uuid) == {running.uuid: {"MEMORY_MB": 512, "DISK_GB": 2}}
 
 
+@pytest.mark.parametrize(
+    ("specs", "amounts"),
+    [
+        ({"resources1:VCPU": "1"}, {"VCPU": 1}),
+        ({"resources1:VCPU": "1", "resources2:VCPU": "1"}, {"VCPU": 2}),
+        ({"resources:VCPU": "two"}, {"VCPU": 3}),
+        ({"resources:VCPU": "-1"}, {"VCPU": 3}),
+        ({"hw:cpu_policy": "dedicated"}, {"VCPU": 3}),
+    ],
+)
+def test_a_claim_takes_what_nova_would_claim(running, outsider, specs, amounts):
+    instance = claimed(running, flavor=Flavor(vcpus=3, memory_mb=512, extra_specs=specs))
+    assert outsider.allocations(instance.uuid) == {running.uuid: {"MEMORY_MB": 512} | amounts}
+
+
 def test_a_claim_placement_has_no_room_for_is_refused_and_leaves_nothing(running, outsider):
     instance = an_instance(running, flavor=Flavor(vcpus=1, memory_mb=100000))
     with pytest.raises(exceptions.ComputeResourcesUnavailable, match="refused"):
