@@ -23,7 +23,7 @@ _STATELESS = ("amd-sev-snp", "intel-tdx")
 def encryption_trait(asked: Asked) -> str | None:
     """Return the trait that encrypted memory asks for, None if the memory isn't to be encrypted.
 
-    Raise Refused if the image can't have encrypted memory.
+    Raises Refused if the image can't have encrypted memory.
     """
     if not asked.switch("mem_encryption"):
         return None

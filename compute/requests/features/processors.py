@@ -51,7 +51,7 @@ def read_processors(asked: Asked) -> Processors:
 def amounts_by_policy(asked: Asked) -> Mapping[str, int]:
     """Return the classes that the policies ask for; none if they leave it to the flavor's number.
 
-    Raise Refused for a value that is none.
+    Raises Refused for a value that is none.
     """
     policy, vcpus = _policy(asked), asked.flavor.vcpus
     more = _emulator(asked.specs) == "isolate"

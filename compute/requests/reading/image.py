@@ -44,7 +44,7 @@ class ImageProperties:
 
 
 def read_image(image: GuestImage) -> ImageProperties:
-    """Read the properties; others than nova's are ignored. Raise Refused for values of no use."""
+    """Read the properties; others than nova's are ignored. Raises Refused for values of no use."""
     given, values = image.properties, dict[str, Any]()
     adapter = given.get("vmware_adaptertype")
     if adapter == "ide":
