@@ -108,7 +108,7 @@ class _Translation:
         return GuestRequest(request, self._request(pinned=False) if pinned else None, tuple(told))
 
     def _check(self) -> None:
-        """Raises Refused for what nova's API refuses, though placement isn't asked about it."""
+        """Raise Refused for what nova's API refuses, though placement isn't asked about it."""
         if self._flavor.memory_mb < 0 or self._flavor.root_gb < 0:
             raise Refused("Memory and root disk of a flavor can't be negative.")
         check_topology(self._asked)

@@ -63,7 +63,7 @@ def root_traits_of_features(asked: Asked) -> Iterator[str]:
 
 
 def check_features(asked: Asked) -> None:
-    """Raises Refused for features that ask placement for nothing, but contradict themselves."""
+    """Raise Refused for features that ask placement for nothing, but contradict themselves."""
     asked.switch("pmu")
     if asked.flavor.vcpus > 1:
         asked.switch("vif_multiqueue_enabled")

@@ -18,7 +18,7 @@ _NODES = re.compile(r"[1-9][0-9]*")
 
 
 def check_numa(asked: Asked, dedicated: bool) -> None:
-    """Raises Refused if the guest's NUMA nodes, pages or locked memory make no sense.
+    """Raise Refused if the guest's NUMA nodes, pages or locked memory make no sense.
 
     :param dedicated: the guest has processors of its own
     """

@@ -10,7 +10,7 @@ _MOST = 65536
 
 
 def check_topology(asked: Asked) -> None:
-    """Raises Refused if the image exceeds a limit, or the flavor names no numbers."""
+    """Raise Refused if the image exceeds a limit, or the flavor names no numbers."""
     for kind in _KINDS:
         limit = _of_flavor(asked, f"cpu_max_{kind}")
         theirs = asked.image.get(f"hw_cpu_max_{kind}") or 0
