@@ -26,7 +26,7 @@ ALONE = 2 * FEW
 #: for the service of the test: it trims its feed as if it kept only so many rows
 KEPT, TRIM_EVERY = 100, 10
 FEW_ROWS = f"""
-from placement.storage import change_feed
+from placement.storage.feed import change_feed
 change_feed.KEPT, change_feed.TRIM_EVERY = {KEPT}, {TRIM_EVERY}
 """
 
