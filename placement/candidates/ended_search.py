@@ -16,7 +16,7 @@ _MOST_EXACT = 10**15
 _MIB = 1024 * 1024
 
 
-def refusal(ended: SearchEnded, snapshot: Snapshot, budget: Budget) -> PlacementError:
+def error_of(ended: SearchEnded, snapshot: Snapshot, budget: Budget) -> PlacementError:
     """Return the error to answer with."""
     if isinstance(ended, Abandoned):
         return SearchAbandoned()

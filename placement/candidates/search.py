@@ -29,7 +29,7 @@ from placement.candidates.candidate_stream import (
 )
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.cloud.tree_subset import AllTrees, SearchedTrees
-from placement.candidates.ended_search import refusal, what_ended
+from placement.candidates.ended_search import error_of, what_ended
 from placement.candidates.masks.filter import FilteredGroup, GroupFilter, root_filter
 from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Generation, Group
@@ -112,7 +112,7 @@ class Search:
         except SearchEnded as ended:
             why = what_ended(ended, self.budget)
             LOG.info("A search for allocation candidates was ended %s.", why)
-            raise refusal(ended, self.snapshot, self.budget) from ended
+            raise error_of(ended, self.snapshot, self.budget) from ended
 
     def _among(self, trees: SearchedTrees) -> FoundCandidates:
         """Find the candidates of some trees. Raise SubsetTooSmall if that takes more trees."""

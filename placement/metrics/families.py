@@ -95,7 +95,8 @@ def families(
 ) -> Families:
     """Return the families.
 
-    :param routes: the templates of the paths of all endpoints
+    :param routes: the templates of the paths of all endpoints; a request gets its own from
+        `placement.http.dispatch`
     :param conflicts: the codes of errors with status 409
     :param retries: the causes for which a transaction is run again
     :param loads: the causes for which the whole snapshot is loaded

@@ -8,7 +8,7 @@ from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.free_amounts import FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.ended_search import refusal
+from placement.candidates.ended_search import error_of
 from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import WholeSlot
 from placement.errors import BadRequest, UnknownProviderNamed
@@ -119,7 +119,7 @@ def rooms(
                 capacity = Capacity(snapshot, request, budget, share, patience, free)
             found[name] = counting.room(capacity, budget)
     except SearchEnded as ended:
-        raise refusal(ended, snapshot, budget) from ended
+        raise error_of(ended, snapshot, budget) from ended
     return counting.named(found, names_from(database))
 
 

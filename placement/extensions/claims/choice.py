@@ -16,7 +16,7 @@ import numpy.typing as npt
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.ended_search import refusal
+from placement.candidates.ended_search import error_of
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import Search, search
 from placement.candidates.tree_problem import RequestShape, Solution
@@ -121,7 +121,7 @@ class Chooser:
             batches = _first_candidates(trees, ordered, is_simple, budget)
             return next((self._choice(snapshot, trees.shape, batch) for batch in batches), None)
         except SearchEnded as ended:
-            raise refusal(ended, snapshot, budget) from ended
+            raise error_of(ended, snapshot, budget) from ended
 
     def _class_id(self, snapshot: Snapshot, name: str) -> int:
         class_id = snapshot.names.class_ids.get(name)

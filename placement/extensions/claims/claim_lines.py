@@ -2,8 +2,9 @@
 
 Every claim first goes to the common line. While one thread makes claims of it, those that come wait
 there; the next thread makes them together. A claim whose tree another writer has locked goes on to
-the line of that tree. There one thread makes one write that waits for the lock, for up to 32 claims
-on one connection. A claim that waits in a line holds no connection.
+the line of that tree. There one thread makes one write that waits in the database for the lock
+(`placement.operations.allocations.lock`), for up to 32 claims on one connection. A claim that waits
+in a line holds no connection.
 
 Each claim has the thread of its request. A thread whose claim waits works for its line if no other
 thread does. It takes its own claim, and others that wait there. The other threads wait until their
@@ -20,7 +21,7 @@ from placement.extensions.claims.claim_batch import ClaimBatch, Job
 from placement.extensions.claims.operation import Claimed, ClaimRequest
 
 #: how many claims, and consumers, are written together at most
-MOST_CLAIMS, MOST_CONSUMERS = 32, 200
+MOST_CLAIMS, MOST_TOGETHER = 32, 200
 #: seconds that a thread of the common line waits for as many claims as came together before
 LINGER = 0.005
 #: seconds between two looks whether the client of a claim that waits is still there
@@ -74,7 +75,7 @@ class _Line:
         for job in self.waiting:
             if job is own:
                 continue
-            fits = len(taken) < MOST_CLAIMS and len(consumers) + len(job.uuids) <= MOST_CONSUMERS
+            fits = len(taken) < MOST_CLAIMS and len(consumers) + len(job.uuids) <= MOST_TOGETHER
             may_join = not own.is_alone and not job.is_alone
             if fits and may_join and consumers.isdisjoint(job.uuids):
                 taken.append(job)

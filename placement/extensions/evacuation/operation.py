@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.ended_search import refusal
+from placement.candidates.ended_search import error_of
 from placement.candidates.slots import WholeSlot
 from placement.extensions.capacity.operation import check_roots
 from placement.extensions.evacuation.movers import Demand, TreeDemand, demands_of, emptied
@@ -93,7 +93,7 @@ def evacuated(
         evacuation.run()
         unfit, exact = evacuation.reasons(database), evacuation.exact
     except SearchEnded as ended:
-        raise refusal(ended, snapshot, budgets()) from ended
+        raise error_of(ended, snapshot, budgets()) from ended
     moves = {consumer: _move(snapshot, home) for consumer, home in evacuation.best.homes.items()}
     return Evacuation(moves, unfit, exact)
 

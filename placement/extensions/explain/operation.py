@@ -6,7 +6,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from placement.candidates.budget import Abandoned, Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.ended_search import refusal
+from placement.candidates.ended_search import error_of
 from placement.candidates.request import CandidateRequest
 from placement.domain import uuids
 from placement.errors import BadQueryValue, PlacementError
@@ -63,7 +63,7 @@ def explained(
             relaxing=relaxing,
         )
     except SearchEnded as ended:
-        raise refusal(ended, snapshot, budget) from ended
+        raise error_of(ended, snapshot, budget) from ended
 
 
 def why_empty(
