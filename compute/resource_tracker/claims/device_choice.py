@@ -97,8 +97,15 @@ class DeviceChoice:
         return ChosenDevices([{**device, **mark} for device in found], cells=cells)
 
     def room_of(self, context: RequestContext, uuid: str, place: DeviceProvider) -> int:
-        """Return how many devices of a provider placement would allocate."""
+        """Return how many devices of a provider placement would allocate.
+
+        Raises _Refused if placement doesn't tell: that isn't the same as having none.
+        """
         answer = self._reportclient.get(f"/resource_providers/{uuid}/inventories")
+        if answer.status_code not in (200, 404):
+            raise _Refused(
+                f"placement doesn't tell what is free of {place.name}: {answer.status_code}"
+            )
         inventories = answer.json()["inventories"] if answer.status_code == 200 else {}
         record = inventories.get(place.resource_class)
         holders = self._holders(context, uuid)
@@ -160,7 +167,10 @@ class DeviceChoice:
             free = [one for one in listed if one not in owners]
             usable = [*free, *mine] if orders.anew else [*mine, *free]
             if len(usable) < amount:
-                raise _Refused(_told(listed, owners, instance_uuid))
+                held = _told(listed, owners, instance_uuid)
+                raise _Refused(
+                    held or f"{amount} of {names[uuid]} are allocated, it has {len(listed)}"
+                )
             holders = self._holders(context, uuid)
             holders.pop(orders.consumer, None)
             if sum(holders.values()) + amount > len(listed):

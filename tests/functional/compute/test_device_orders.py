@@ -107,6 +107,29 @@ def test_a47_functions_of_a_card_are_taken_as_many_as_were_given(host, outsider,
     assert not set(card.claim(other)).intersection(got)
 
 
+def test_more_than_a_provider_has_is_told_as_such(two, outsider):
+    outsider.set_inventory(two.provider(FIRST), {CLASS: {"total": 2}})
+    guest = two.guest(GPU, GPU)
+    given = two.scheduled(guest.uuid, FIRST, amount=2)
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="2 of .*, it has 1"):
+        two.claim(guest, given)
+
+
+def test_a_placement_that_does_not_tell_is_named_as_the_cause(two, monkeypatch):
+    guest = two.guest(GPU)
+    given, get = two.scheduled(guest.uuid), two.rt.reportclient.get
+
+    def no_inventories(url, *args, **kwargs):
+        answer = get(url, *args, **kwargs)
+        if url.endswith("/inventories"):
+            answer.status_code = 503
+        return answer
+
+    monkeypatch.setattr(two.rt.reportclient, "get", no_inventories)
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="doesn't tell .*: 503"):
+        two.claim(guest, given)
+
+
 def test_a48_a_device_that_vanished_is_refused_to_whom_it_was_given(two):
     guest = two.guest(GPU)
     given = two.scheduled(guest.uuid, FIRST)
