@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.architecture.test_imports import MAY_IMPORT
+from tests.architecture.rooms import MAY_IMPORT
 
 HERE = Path(__file__).parent
 #: what both pictures look like; readable on a white page and on a dark one

@@ -5,7 +5,7 @@ import pathlib
 import re
 from collections.abc import Mapping
 
-from tests.architecture.test_imports import MAY_IMPORT
+from tests.architecture.rooms import MAY_IMPORT
 
 PICTURE = pathlib.Path(__file__).parents[2] / "doc" / "pictures" / "rooms.svg"
 #: most rooms import these; the picture leaves them out
