@@ -111,7 +111,7 @@ def test_more_than_a_provider_has_is_told_as_such(two, outsider):
     outsider.set_inventory(two.provider(FIRST), {CLASS: {"total": 2}})
     guest = two.guest(GPU, GPU)
     given = two.scheduled(guest.uuid, FIRST, amount=2)
-    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="2 of .*, it has 1"):
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match=r"2 of .*, it has 1"):
         two.claim(guest, given)
 
 
@@ -126,7 +126,7 @@ def test_a_placement_that_does_not_tell_is_named_as_the_cause(two, monkeypatch):
         return answer
 
     monkeypatch.setattr(two.rt.reportclient, "get", no_inventories)
-    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="doesn't tell .*: 503"):
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match=r"doesn't tell .*: 503"):
         two.claim(guest, given)
 
 
