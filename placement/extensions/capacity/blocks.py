@@ -8,13 +8,14 @@ least room: if its processors are enough for 10 requests and its devices for 4, 
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask, Numbers
-from placement.candidates.cloud.free_amounts import FreeAmounts
+from placement.candidates.cloud.free_amounts import MOST, FreeAmounts
 from placement.candidates.masks.filter import RequestPart
 from placement.candidates.tree_problem import Demand
 
@@ -93,8 +94,7 @@ class Block:
             bounds.append(_sum(at, whole, size) // total)
         if self.apart:
             groups = [part for part in self.parts if part.suffix]
-            able = [part.own[options] * free.times(part.demand, options) for part in groups]
-            times, once = np.maximum.reduce(able), np.ones(len(at), np.int64)
+            times, once = _any_of(free, groups, options), np.ones(len(at), np.int64)
             bounds.append(_spread(at, times, once, len(groups), size))
         most = np.minimum.reduce(bounds)
         # from here on: the keys with one provider
@@ -181,6 +181,26 @@ def _of_equal_parts(
     most = _spread(at, times, np.minimum(each, 1 + len(parts) - groups), len(parts), size)
     if groups < len(parts):
         most = np.minimum(most, _spread(at, times, np.minimum(each, 1), groups, size))
+    return most
+
+
+def _any_of(
+    free: FreeAmounts, parts: Sequence[RequestPart], options: npt.NDArray[np.integer[Any]]
+) -> Numbers:
+    """Return how many of these unlike parts each provider can serve at most, in any mix.
+
+    A mix may have more than the best of one kind: with 3 VCPU and 5 MEMORY_MB, a provider serves
+    one part of 2 and 1, or one of 1 and 3, or both. So for each class the provider serves as many
+    as it could of the part that takes least of it.
+    """
+    able = [part.own[options] * free.times(part.demand, options) for part in parts]
+    most = np.minimum.reduce([np.add.reduce(able), np.full(len(options), MOST, np.int64)])
+    for class_id in {class_id for part in parts for class_id, _ in part.demand}:
+        least = np.full(len(options), MOST, np.int64)
+        for part, times in zip(parts, able, strict=True):
+            least[times > 0] = np.minimum(least[times > 0], dict(part.demand).get(class_id, 0))
+        asked = least > 0
+        most[asked] = np.minimum(most[asked], free.of(class_id, options)[asked] // least[asked])
     return most
 
 
