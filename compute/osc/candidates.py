@@ -33,6 +33,7 @@ class ExplainCandidates(ShowOne):
         path = f"/allocation_candidates/explain?{query}"
         found = PlacementService(self.app.client_manager).get(path)
         self.fits = found["verdict"] == "some"
+        self.unknown = found["verdict"] == "unknown"
         shown = {
             "message": text(found["message"]),
             "verdict": found["verdict"],

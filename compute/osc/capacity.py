@@ -63,10 +63,9 @@ class ShowCapacity(ShowOne):
         if parsed_args.limit is not None:
             body["limit"] = parsed_args.limit
         query, found = _judged(service, wanted, body)
-        self.fits = found["fits"] > 0
-        shown: dict[str, Any] = {
-            name: found[name] for name in ("fits", "exact", "upper", "trees") if name in found
-        }
+        self.fits, self.unknown = found["fits"] > 0, found.get("verdict") == "unknown"
+        names = ("fits", "exact", "upper", "verdict", "trees")
+        shown: dict[str, Any] = {name: found[name] for name in names if name in found}
         shown["limited_by"] = counts(found["limited_by"])
         shown["stranded"] = counts(found["stranded"])
         if "by_aggregate" in found:
@@ -108,10 +107,12 @@ class Evacuate(ShowOne):
         service = PlacementService(self.app.client_manager)
         roots = list(dict.fromkeys(map(service.root_of, parsed_args.providers)))
         found = service.post("/capacity/evacuate", {"without": roots})
-        self.fits = found["fits"]
+        self.fits, self.unknown = found["fits"], found.get("verdict") == "unknown"
         shown = {
             "fits": found["fits"],
             "exact": found["exact"],
+            # None: the service is older than the verdict
+            "verdict": found.get("verdict"),
             "consumers": counts(found["consumers"]),
             "unfit": listing(found["unfit"], lambda one: f"{one['consumer']}: {one['message']}"),
             "moves": LinesColumn(

@@ -5,15 +5,16 @@ import argparse
 from cliff.formatters.commaseparated import CSVLister
 from osc_lib.command import command
 
-from compute.osc.exit_codes import CODES, NOTHING_FITS
+from compute.osc.exit_codes import CODES, NOTHING_FITS, UNKNOWN
 
 
 class ShowOne(command.ShowOne):
     """Shows one answer; the exit code says whether something fits."""
 
     _epilog = CODES
-    #: set by `take_action`
+    #: set by `take_action`: whether something fits, and whether that wasn't found out
     fits = False
+    unknown = False
 
     @property
     def formatter_namespace(self) -> str:
@@ -23,7 +24,9 @@ class ShowOne(command.ShowOne):
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Print the answer and return the exit code."""
         shown: int = super().run(parsed_args)
-        return shown or (0 if self.fits else NOTHING_FITS)
+        if shown or self.fits:
+            return shown
+        return UNKNOWN if self.unknown else NOTHING_FITS
 
 
 class OneAsCsv(CSVLister):

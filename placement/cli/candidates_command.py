@@ -7,7 +7,7 @@ from typing import Any
 from oslo_config import cfg
 
 #: exit code if there is no candidate
-NOTHING_FITS = 3
+NOTHING_FITS, UNKNOWN = 3, 4
 _DESCRIPTION = """\
 Say why a search for allocation candidates has its result: how many trees each condition leaves
 out, what the nearest trees lack, and which change of the query would help. The database of the
@@ -18,7 +18,8 @@ exit codes:
   0     there are candidates
   1     the command can't do its work
   2     the command line or the query is wrong
-  3     there is no candidate, or none was found in time
+  3     there is no candidate
+  4     the time was over before a candidate was found
 """
 
 
@@ -86,4 +87,4 @@ def _run(conf: cfg.ConfigOpts) -> int:
     shown = answer.get_json()
     # JSON has escapes beyond ASCII: names may control a terminal, which may lack characters, too
     write(json.dumps(shown, indent=2) + "\n" if given.format == "json" else report(shown))
-    return 0 if shown["verdict"] == "some" else NOTHING_FITS
+    return {"some": 0, "unknown": UNKNOWN}.get(shown["verdict"], NOTHING_FITS)

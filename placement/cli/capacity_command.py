@@ -6,7 +6,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement.cli.candidates_command import NOTHING_FITS, add_form
+from placement.cli.candidates_command import NOTHING_FITS, UNKNOWN, add_form
 
 _DESCRIPTION = """\
 Say how many more of some requests fit, each by itself: which resource class the trees run out of
@@ -19,6 +19,7 @@ exit codes:
   1     the command can't do its work
   2     the command line or a query is wrong
   3     nothing fits
+  4     the time was over before that was found out
 """
 
 
@@ -84,5 +85,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
     shown = answer.get_json()
     # JSON has escapes beyond ASCII: names may control a terminal, which may lack characters, too
     write(json.dumps(shown, indent=2) + "\n" if given.format == "json" else report(shown))
-    fits = any(room["fits"] for room in shown["requests"].values())
-    return 0 if fits else NOTHING_FITS
+    verdicts = {room["verdict"] for room in shown["requests"].values()}
+    if "some" in verdicts:
+        return 0
+    return UNKNOWN if "unknown" in verdicts else NOTHING_FITS

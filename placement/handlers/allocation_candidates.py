@@ -1,6 +1,7 @@
 """/allocation_candidates (allocation-candidates.md)."""
 
 import time
+from collections.abc import Callable
 
 import flask
 from oslo_config import cfg
@@ -44,11 +45,15 @@ def generation_of(conf: cfg.ConfigOpts, request_id: str) -> Generation:
     )
 
 
-def budget_of(call: Call) -> Budget:
-    """Return the configured limits for the search, whose time starts now."""
+def budget_of(call: Call, clock: Callable[[], float] = time.monotonic) -> Budget:
+    """Return the configured limits for the search, whose time starts now.
+
+    :param clock: what measures the time: `time.thread_time` counts the work of this thread alone
+    """
     group = call.conf.berth
     return Budget(
         group.search_time_limit or None,
         group.search_memory_limit * 1024 * 1024 or None,
         call.client_left,
+        clock,
     )

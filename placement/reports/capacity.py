@@ -15,6 +15,10 @@ def report(shown: dict[str, Any]) -> str:
 
 def _room(name: str, room: dict[str, Any]) -> Iterator[str]:
     yield from wrapped(name)
+    # older services give no verdict
+    if room.get("verdict") == "unknown":
+        yield f"  not found out in time: at most {room['upper']} more"
+        return
     trees = "1 tree" if room["trees"] == 1 else f"{room['trees']} trees"
     yield f"  {_count(room)} more, on {trees}"
     if room["limited_by"]:

@@ -82,6 +82,9 @@ def capacity(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     shown["left_out"] = {one.name: list(one.left_out) for one in wanted if one.left_out}
     shown["refused"] = {one.name: one.refused for one in wanted if one.refused}
     text = report(shown) if wanted else "The records have no instance with a flavor.\n"
-    fits = any(room["fits"] for room in shown["requests"].values())
+    rooms = shown["requests"].values()
+    fits = any(room["fits"] for room in rooms)
+    # older services give no verdict
+    unknown = any(room.get("verdict") == "unknown" for room in rooms)
     more = [_FALLBACK] if any(one.fallback for one in wanted) else []
-    return show(asked, shown, f"{text}\n{told_of(wanted, *more)}", fits)
+    return show(asked, shown, f"{text}\n{told_of(wanted, *more)}", fits=fits, unknown=unknown)

@@ -50,7 +50,9 @@ def evacuable(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     if isinstance(shown, int):
         return shown
     text = "\n".join(_lines(shown, told, asked.moves))
-    return show(asked, shown, f"{text}\n\n{told_of((), _UNKNOWN)}", shown["fits"])
+    text = f"{text}\n\n{told_of((), _UNKNOWN)}"
+    unknown = shown.get("verdict") == "unknown"
+    return show(asked, shown, text, fits=shown["fits"], unknown=unknown)
 
 
 def _lines(shown: dict[str, Any], told: dict[str, str], moves: bool) -> Iterator[str]:

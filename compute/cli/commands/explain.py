@@ -30,7 +30,7 @@ def explain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         explain.__doc__ or "",
         fits="there are candidates",
         named="flavor, instance or provider",
-        nothing="there is no candidate, or none was found in time",
+        nothing="there is no candidate",
     )
     add = made.add_argument
     add("--flavor", metavar="NAME", help="what this flavor asks for")
@@ -65,7 +65,8 @@ def explain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         return show(asked, shown, told_of(found), fits=False)
     more = [_JUDGED[shown["judged"], shown["verdict"] == "some"]] if wanted.fallback else []
     text = f"{report(shown)}\n{told_of(found, *more)}"
-    return show(asked, shown, text, shown["verdict"] == "some")
+    verdict = shown["verdict"]
+    return show(asked, shown, text, fits=verdict == "some", unknown=verdict == "unknown")
 
 
 def _judged(wanted: WantedResources, explained: Callable[[str], dict[str, Any]]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from placement.reports.lines import wrapped
 FAILED = 1
 UNKNOWN = 2
 NOTHING_FITS = 3
+NOT_FOUND_OUT = 4
 
 EXIT_CODES = """\
 exit codes:
@@ -38,6 +39,7 @@ exit codes:
     1  placement can't be reached or read, or doesn't offer this
     2  there is no such {named}
     3  {nothing}
+    4  the time was over before that was found out
 """
 _FILTERS = (
     "Nova has filters of its own: it may refuse hosts that placement offers, and asks for more "
@@ -103,10 +105,22 @@ def answer_of(
         return FAILED
 
 
-def show(asked: argparse.Namespace, shown: dict[str, Any], text: str, fits: bool) -> int:
-    """Print an answer and return the exit code."""
+def show(
+    asked: argparse.Namespace,
+    shown: dict[str, Any],
+    text: str,
+    *,
+    fits: bool,
+    unknown: bool = False,
+) -> int:
+    """Print an answer and return the exit code.
+
+    :param unknown: whether the time was over before it was found out that something fits
+    """
     print(json.dumps(shown, indent=2) if asked.format == "json" else text.rstrip("\n"))
-    return OK if fits else NOTHING_FITS
+    if fits:
+        return OK
+    return NOT_FOUND_OUT if unknown else NOTHING_FITS
 
 
 def told_of(wanted: Sequence[WantedResources], *more: str) -> str:

@@ -46,6 +46,13 @@ class Fits:
         """Say whether the count is the largest there is."""
         return self.count == self.upper
 
+    @property
+    def verdict(self) -> str:
+        """Return `some` if one fits, `none` if none does, `unknown` if that wasn't found out."""
+        if self.count:
+            return "some"
+        return "unknown" if self.upper else "none"
+
 
 class Capacity:
     """How many more of a request fit into a snapshot.
@@ -210,3 +217,14 @@ def without(snapshot: Snapshot, roots: Iterable[int]) -> Snapshot:
     forest = snapshot.forest
     there = dataclasses.replace(forest, alive=forest.alive & ~gone[forest.root])
     return dataclasses.replace(snapshot, forest=there)
+
+
+def at_most(snapshot: Snapshot, request: CandidateRequest, free: FreeAmounts) -> int:
+    """Return a number of requests that can't be exceeded: what is free in all, divided.
+
+    It is a bound for a request whose trees weren't looked at.
+    """
+    ids, most = snapshot.names.class_ids, MOST
+    for name, amount in request.demand.items():
+        most = min(most, int(free.by_slot(ids[name]).sum()) // amount if name in ids else 0)
+    return most

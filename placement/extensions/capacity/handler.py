@@ -1,5 +1,7 @@
 """/berth/v1/capacity: how many more fit (extensions.md 6)."""
 
+import time
+
 import flask
 
 from placement.candidates.request import CandidateRequest
@@ -21,7 +23,7 @@ def show(call: Call) -> flask.Response:
         call.database,
         call.snapshot.current,
         {"": request},
-        lambda: budget_of(call),
+        lambda: budget_of(call, time.thread_time),
         lambda: relaxing_of(call),
     )
     return call.reply(found[""].as_json(), modified=NOW)
@@ -48,7 +50,7 @@ def query(call: Call) -> flask.Response:
         call.database,
         call.snapshot.current,
         {name: _request(call, name, one["query"]) for name, one in given.items()},
-        lambda: budget_of(call),
+        lambda: budget_of(call, time.thread_time),
         lambda: relaxing_of(call),
         list(dict.fromkeys(map(uuids.normalised, gone))),
         Breakdown("aggregate" in by, "root" in by, limit),

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from placement.candidates.budget import Budget, SearchEnded
+from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
 from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.free_amounts import FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
@@ -12,7 +12,7 @@ from placement.candidates.ended_search import error_of
 from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import WholeSlot
 from placement.errors import BadRequest, UnknownProviderNamed
-from placement.extensions.capacity.count import Capacity, Fits, without
+from placement.extensions.capacity.count import Capacity, Fits, at_most, without
 from placement.extensions.explain.operation import names_from
 from placement.schemas.json_schema import Json
 from placement.storage.database.engine import Database
@@ -70,6 +70,7 @@ class CountedRoom:
     def as_json(self) -> Json:
         """Return it as an answer has it (extensions.md 6)."""
         shown = _shown(self.fits) | {"stranded": dict(self.stranded)}
+        shown["verdict"] = self.fits.verdict
         if self.by_aggregate is not None:
             shown["by_aggregate"] = {uuid: _shown(fits) for uuid, fits in self.by_aggregate.items()}
         if self.by_root is not None:
@@ -98,8 +99,10 @@ def rooms(
 ) -> dict[str, CountedRoom]:
     """Return how many more of each request fit by itself, by the names of the requests.
 
-    Raises UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root, and what
-    searches raise.
+    Equal requests are counted once. Each has its share of what is left of the budget; if that is
+    used up before the trees are found, the room has bounds only. Raises UnknownProviderNamed if a
+    provider doesn't exist, BadRequest if one is no root, SearchAbandoned if the client left, and
+    what a search raises of a wrong request.
 
     :param budgets: returns what all searches together may cost; called after the cloud was read
     :param refining: returns what better results than the first ones may cost
@@ -112,13 +115,17 @@ def rooms(
     budget, patience, free = budgets(), refining(), FreeAmounts(snapshot)
     counting = _RoomCount(snapshot, breakdown or Breakdown())
     try:
-        found = {}
+        found: dict[str, CountedRoom] = {}
+        counted: list[tuple[CandidateRequest, CountedRoom]] = []
         for number, (name, request) in enumerate(requests.items()):
-            share = budget.share(len(requests) - number)
-            with refusals_of(name):
-                capacity = Capacity(snapshot, request, budget, share, patience, free)
-            found[name] = counting.room(capacity, budget)
-    except SearchEnded as ended:
+            room = next((room for other, room in counted if other == request), None)
+            if room is None:
+                share = budget.share(len(requests) - number)
+                with refusals_of(name):
+                    room = counting.room(request, share, patience, free)
+                counted.append((request, room))
+            found[name] = room
+    except Abandoned as ended:
         raise error_of(ended, snapshot, budget) from ended
     return counting.named(found, names_from(database))
 
@@ -166,8 +173,20 @@ class _RoomCount:
                 if len(roots):
                     yield uuid, roots
 
-    def room(self, capacity: Capacity, budget: Budget) -> CountedRoom:
+    def room(
+        self, request: CandidateRequest, budget: Budget, refining: Budget, free: FreeAmounts
+    ) -> CountedRoom:
         """Return how many fit; in it, trees have their uuids as names (see `named`)."""
+        try:
+            return self._counted(request, budget, refining, free)
+        except (OutOfTime, OutOfMemory):
+            upper = at_most(self._snapshot, request, free)
+            return CountedRoom(Fits(0, upper, 0, {}), {})
+
+    def _counted(
+        self, request: CandidateRequest, budget: Budget, refining: Budget, free: FreeAmounts
+    ) -> CountedRoom:
+        capacity = Capacity(self._snapshot, request, budget, budget, refining, free)
         fits = capacity.fits()
         by_aggregate = by_root = None
         if self._breakdown.by_aggregate:

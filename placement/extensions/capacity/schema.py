@@ -71,11 +71,12 @@ _OF_TREE: Json = closed_object(
 _ROOM: Json = closed_object(
     {
         **_FITS,
+        "verdict": {"type": "string", "enum": ["some", "none", "unknown"]},
         "stranded": _BY_CLASS,
         "by_aggregate": keyed("^.+$", closed_object(_FITS, _NEEDED)),
         "by_root": {"type": "array", "items": _OF_TREE},
     },
-    [*_NEEDED, "stranded"],
+    [*_NEEDED, "verdict", "stranded"],
 )
 SHOWN: AnswerTable = {(1, 10): Schema(_ROOM)}
 _ROOMS: Json = {"type": "object", "minProperties": 1, "additionalProperties": _ROOM}

@@ -1,5 +1,7 @@
 """/berth/v1/capacity/evacuate: whether hosts can be emptied (extensions.md 6)."""
 
+import time
+
 import flask
 
 from placement.domain import uuids
@@ -23,7 +25,7 @@ def evacuate(call: Call) -> flask.Response:
         call.database,
         call.snapshot.current,
         map(uuids.normalised, without),
-        lambda: budget_of(call),
+        lambda: budget_of(call, time.thread_time),
     )
     return call.reply(_shown(found))
 
@@ -33,6 +35,7 @@ def _shown(found: Evacuation) -> Json:
     return {
         "fits": found.fits,
         "exact": found.exact,
+        "verdict": found.verdict,
         "consumers": {"total": fit + unfit, "fit": fit, "unfit": unfit},
         "moves": {
             consumer: {

@@ -26,9 +26,9 @@ from placement.storage.database.engine import Database
 
 #: in how many orders the consumers are placed
 _ORDERS = 12
-#: seconds that all searches, and all explanations, take at most
+#: seconds of processor time that all searches, and all explanations, take at most
 _SECONDS, _EXPLAINING = 20.0, 2.0
-#: seconds that one search takes at most
+#: the same of one search
 _LONGEST = 2.0
 
 _NOT_LOOKED = "the time was over before a place was found"
@@ -67,6 +67,13 @@ class Evacuation:
     def fits(self) -> bool:
         """Say whether all consumers have a new home."""
         return not self.unfit
+
+    @property
+    def verdict(self) -> str:
+        """Return `possible`, `impossible` or `unknown`: whether all can have a new home."""
+        if self.fits:
+            return "possible"
+        return "impossible" if self.exact else "unknown"
 
 
 def evacuated(
@@ -124,7 +131,7 @@ class _Evacuation:
     ) -> None:
         self._cloud, self._avoid, self._budgets = cloud, avoid, budgets
         seconds = budgets().seconds
-        self._end = time.monotonic() + min(_SECONDS, seconds or _SECONDS)
+        self._end = time.thread_time() + min(_SECONDS, seconds or _SECONDS)
         self._wanted = {demand: wanted[demand] for demand in _largest_first(cloud, wanted)}
         self.best = self._planned(self._wanted)
         self.exact = True
@@ -174,7 +181,7 @@ class _Evacuation:
 
     def reasons(self, database: Database) -> dict[str, str]:
         """Return why each consumer has no new home. Raises Abandoned if the client left."""
-        end = time.monotonic() + _EXPLAINING
+        end = time.thread_time() + _EXPLAINING
         named: set[str] = set()
 
         def noting(uuids: Iterable[str]) -> Mapping[str, str]:
@@ -201,7 +208,7 @@ class _Evacuation:
             return _NOT_LOOKED
         cloud = self.best.ledger.seen_by(dict(demand.own))
         for part in demand.parts:
-            left = end - time.monotonic()
+            left = end - time.thread_time()
             if left <= 0:
                 return _NOT_EXPLAINED
             budget = self._budgets()
@@ -219,7 +226,7 @@ class _Evacuation:
 
     def _budget(self) -> Budget | None:
         """Return what the next search may cost; None if the time is over."""
-        left = self._end - time.monotonic()
+        left = self._end - time.thread_time()
         if left <= 0:
             return None
         budget = self._budgets()

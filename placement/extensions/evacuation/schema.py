@@ -38,6 +38,7 @@ EVACUATED: AnswerTable = {
             {
                 "fits": _BOOLEAN,
                 "exact": _BOOLEAN,
+                "verdict": {"type": "string", "enum": ["possible", "impossible", "unknown"]},
                 "consumers": exactly({"total": _COUNT, "fit": _COUNT, "unfit": _COUNT}),
                 "moves": keyed("^.+$", _MOVE),
                 "unfit": {

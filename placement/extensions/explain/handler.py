@@ -1,6 +1,7 @@
 """/berth/v1/allocation_candidates/explain (extensions.md 5)."""
 
 import re
+import time
 
 import flask
 
@@ -24,6 +25,7 @@ def relaxing_of(call: Call) -> Budget:
         group.explain_budget_ms / 1000,
         group.search_memory_limit * 1024 * 1024 or None,
         call.client_left,
+        time.thread_time,
     )
 
 
@@ -43,7 +45,7 @@ def show(call: Call) -> flask.Response:
         call.database,
         call.snapshot.current,
         request,
-        lambda: budget_of(call),
+        lambda: budget_of(call, time.thread_time),
         lambda: relaxing_of(call),
         own.get("provider"),
         consumer,

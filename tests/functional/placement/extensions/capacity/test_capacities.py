@@ -6,6 +6,8 @@ from uuid import uuid4
 
 import pytest
 
+from placement.candidates.budget import OutOfTime
+from placement.candidates.search import Search
 from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered
 from tests.functional.placement.topology import Cloud
@@ -275,6 +277,7 @@ def test_what_is_counted_with_many_trees(cloud):
     assert found["m"] == {
         "fits": 5,
         "exact": True,
+        "verdict": "some",
         "trees": 2,
         "limited_by": {"MEMORY_MB": 1, "VCPU": 1},
         # of a, b and c, not of d, which has the wrong trait
@@ -355,6 +358,38 @@ def test_many_devices_are_no_long_search(new_service):
     found = room(service, f"{groups}&group_policy=isolate")
 
     assert (found["fits"], found["exact"]) == (80, True)
+
+
+def test_a_request_that_uses_up_its_share_costs_the_others_nothing(cloud, monkeypatch):
+    """Bounds are told of the request that is given up; equal requests are counted once."""
+    cloud.build([host("h", VCPU=12, MEMORY_MB=80), child("h", "d", VCPU=2)])
+    searched, search = [], Search.anchors
+
+    def anchors(self):
+        searched.append(self.request)
+        if self.request.demand == {"VCPU": 4, "MEMORY_MB": 10}:
+            raise OutOfTime
+        return search(self)
+
+    monkeypatch.setattr(Search, "anchors", anchors)
+    queries = ["resources=VCPU:1", "resources=VCPU:4,MEMORY_MB:10", "resources=VCPU:1"]
+    requests = {f"{number}": {"query": query} for number, query in enumerate(queries)}
+
+    rooms = expect(cloud.service.post("/berth/v1/capacity", {"requests": requests}), 200)
+
+    counted, unknown, again = rooms.json["requests"].values()
+    assert len(searched) == 2
+    assert (counted["fits"], counted["exact"], counted["verdict"]) == (14, True, "some")
+    assert again == counted
+    assert unknown == {
+        "fits": 0,
+        "exact": False,
+        "upper": 3,
+        "trees": 0,
+        "limited_by": {},
+        "stranded": {},
+        "verdict": "unknown",
+    }
 
 
 def test_an_overfull_provider_takes_nothing_from_the_others(cloud):

@@ -98,6 +98,7 @@ def test_all_fit_elsewhere(service):
     assert answer == {
         "fits": True,
         "exact": True,
+        "verdict": "possible",
         "consumers": {"total": 2, "fit": 2, "unfit": 0},
         "moves": {ONE: place, TWO: place},
         "unfit": [],
@@ -202,6 +203,7 @@ def test_nobody_to_move_fits(service):
     assert evacuate(service, A) == {
         "fits": True,
         "exact": True,
+        "verdict": "possible",
         "consumers": {"total": 0, "fit": 0, "unfit": 0},
         "moves": {},
         "unfit": [],
