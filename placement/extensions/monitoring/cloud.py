@@ -71,7 +71,7 @@ def families(snapshot: Snapshot, consumers_of: Mapping[str, int]) -> Iterator[Me
     :param consumers_of: how many consumers there are, by type
     """
     texts = {
-        "total": "All that the inventories have.",
+        "inventory": "All that the inventories have.",
         "reserved": "What the inventories keep back.",
         "capacity": "What can be allocated: (total - reserved) * allocation_ratio.",
         "used": "What is allocated.",
@@ -98,7 +98,7 @@ def families(snapshot: Snapshot, consumers_of: Mapping[str, int]) -> Iterator[Me
         if not len(column.slots) and not stray:
             continue
         labels = [snapshot.names.classes.get(class_id, str(class_id))]
-        sums["total"].add_metric(labels, float(column.total.sum()))
+        sums["inventory"].add_metric(labels, float(column.total.sum()))
         sums["reserved"].add_metric(labels, float(column.reserved.sum()))
         sums["capacity"].add_metric(labels, float(np.floor(column.capacities).sum()))
         sums["used"].add_metric(labels, float(column.used.sum() + stray))

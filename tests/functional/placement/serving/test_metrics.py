@@ -67,7 +67,7 @@ def counters(values):
     return {
         series: value
         for series, value in values.items()
-        if series.partition("{")[0].endswith(parts) and not series.startswith("placement_resource_")
+        if series.partition("{")[0].endswith(parts)
     }
 
 

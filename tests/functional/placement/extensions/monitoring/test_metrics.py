@@ -26,7 +26,7 @@ FAMILIES = {
     *("placement_candidates_search_duration_seconds", "placement_candidates_returned"),
     *("placement_candidates_empty", "placement_snapshot_providers", "placement_snapshot_bytes"),
     *("placement_snapshot_loads", "placement_snapshot_refresh_duration_seconds"),
-    *("placement_snapshot_audits", "placement_resource_total", "placement_resource_reserved"),
+    *("placement_snapshot_audits", "placement_resource_inventory", "placement_resource_reserved"),
     *("placement_resource_capacity", "placement_resource_used", "placement_providers"),
     *("placement_providers_over_capacity", "placement_consumers", "placement_suspects"),
 }
@@ -164,7 +164,7 @@ def test_a_connection_in_use_is_counted_while_it_is(counted):
 def test_the_figures_of_the_cloud_are_sums_of_what_the_api_says(counted):
     fill(counted)
     counted.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
-    expected = {"total": {}, "reserved": {}, "capacity": {}, "used": {}}
+    expected = {"inventory": {}, "reserved": {}, "capacity": {}, "used": {}}
     providers = counted.get("/resource_providers").json["resource_providers"]
     for provider in providers:
         path = f"/resource_providers/{provider['uuid']}"
@@ -173,7 +173,7 @@ def test_the_figures_of_the_cloud_are_sums_of_what_the_api_says(counted):
         for name, record in inventories.items():
             capacity = int((record["total"] - record["reserved"]) * record["allocation_ratio"])
             for kind, amount in (
-                ("total", record["total"]),
+                ("inventory", record["total"]),
                 ("reserved", record["reserved"]),
                 ("capacity", capacity),
                 ("used", usages[name]),
@@ -343,7 +343,11 @@ def test_a_page_that_a_killed_worker_cut_off_is_known_by_its_length(counted):
 def test_some_names_may_be_chosen(counted):
     counted.get("/resource_classes")
     everything = samples(page(counted))
-    names = ("placement_build_info", "placement_http_requests_total", "placement_resource_total")
+    names = (
+        "placement_build_info",
+        "placement_http_requests_total",
+        "placement_resource_inventory",
+    )
     chosen = samples(page(counted, "/metrics?" + "&".join(f"name[]={name}" for name in names)))
     assert {name for name, _ in chosen} == {*names[:2]}
     assert set(samples(page(counted))) >= set(everything)

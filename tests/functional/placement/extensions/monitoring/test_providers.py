@@ -88,6 +88,7 @@ def test_classes_and_roots_may_be_chosen(filled):
     found = shown(filled, "resource_class=VCPU&families=resource_total")
     assert families(found) == {"up", "resource_total"}
     assert {dict(labels).get("resourcetype") for _, labels in found} == {None, "VCPU"}
+    filled.put("/resource_classes/CUSTOM_NONE")
     assert families(shown(filled, "resource_class=CUSTOM_NONE")) == {"up", "provider_info"}
     providers = filled.get("/resource_providers").json["resource_providers"]
     roots = {one["name"] for one in providers if one["parent_provider_uuid"] is None}
@@ -163,6 +164,7 @@ def test_hostile_names_are_only_values_of_labels(filled):
     [
         ("families=resource_totals", "There is no family 'resource_totals', only resource_total,"),
         ("resources=VCPU:1", "There is no parameter 'resources', only resource_class,"),
+        ("resource_class=VCPU,NOPE", "There is no resource class 'NOPE'."),
         ("roots_only=yes", "roots_only is 0 or 1."),
         ("roots_only=1&roots_only=1", "roots_only is 0 or 1."),
         ("traits=(", "traits: '(' is no regular expression"),
