@@ -66,6 +66,14 @@ def spread(amount: int, stocks: Sequence[Stock]) -> list[int] | None:
     return parts
 
 
+def largest_spread(amount: int, stocks: Sequence[Stock]) -> list[int]:
+    """Divide as much of `amount` over `stocks` as they can take together; see `spread`."""
+    step = math.lcm(*(stock.step_size for stock in stocks))
+    reachable = _reachable_from([_steps(stock, step) for stock in stocks])[0]
+    most = max(min(high, amount // step) for low, high in reachable if low * step <= amount)
+    return spread(most * step, stocks) or [0] * len(stocks)
+
+
 # Below, amounts are counted in steps, and a set of amounts is a list of (lowest, highest).
 _Ranges = list[tuple[int, int]]
 

@@ -58,7 +58,14 @@ def request_of(
 def healed_amounts(
     flavor: Flavor, booted_from_volume: bool = False, pinned: bool = True
 ) -> Mapping[str, int]:
-    """Return class → how much a guest that runs holds, as far as its flavor says.
+    """Return class → how much a guest that runs holds; see `healed_request`."""
+    return amounts_of(healed_request(flavor, booted_from_volume, pinned))
+
+
+def healed_request(
+    flavor: Flavor, booted_from_volume: bool = False, pinned: bool = True
+) -> ResourceRequest:
+    """Return what a guest that runs holds, group by group, as far as its flavor says.
 
     Nothing is refused: the guest is there. Policies of processors that make no sense count as
     none. PCI devices aren't in it: the guest's own record names them.
@@ -73,7 +80,7 @@ def healed_amounts(
     _add_own(groups, flavor, booted_from_volume)
     if memory.wants_encryption(flavor.extra_specs):
         groups.main.resources[memory.ENCRYPTION] = 1
-    return amounts_of(ResourceRequest(groups.finished()))
+    return ResourceRequest(groups.finished(), group_policy=groups.policy_asked())
 
 
 class _Translation:

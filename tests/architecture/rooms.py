@@ -178,6 +178,10 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "requests.features": {"requests.reading"},
         "consumers": {"provider_tree", "records", "requests"},
         "pci": {"exceptions", "provider_tree"},
+        # the one placement of what a guest asks for: pure
+        "shares": {
+            *("consumers", "pci.tags", "provider_tree", "report.consumers.resource_request"),
+        },
         "report": {"config", "exceptions", "provider_tree"},
         "report.wire": {"config", "exceptions"},
         "report.trees": {"exceptions", "provider_tree", "report.wire"},
@@ -198,8 +202,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "resource_tracker.allocations": {
             *("consumers", "exceptions", "pci", "provider_tree", "records", "report"),
-            "requests",
-            "resource_tracker.node",
+            *("requests", "resource_tracker.node", "shares"),
         },
         "resource_tracker.provider_yaml": {
             *("exceptions", "provider_config", "provider_tree", "report"),
@@ -255,8 +258,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "report",
         },
         "maintenance.heal": {
-            *("consumers", "exceptions", "maintenance.provider_details", "pci"),
-            *("provider_tree", "records", "report", "requests"),
+            *("consumers", "exceptions", "maintenance.provider_details"),
+            *("provider_tree", "records", "report", "requests", "shares"),
         },
         "maintenance.migrate": {
             *("driver", "exceptions", "maintenance.provider_details", "provider_config"),

@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from compute import exceptions
 from compute.consumers import held_shares
 from compute.consumers.held_shares import InstanceHolding, Share, Side
 from compute.maintenance.provider_details import ProviderDetails
-from compute.pci.placement_translator import MANAGED
 from compute.provider_tree import ProviderTree
-from compute.provider_tree.allocation_records import Amounts, Held
-from compute.provider_tree.cells import cell_name
-from compute.provider_tree.names import child_name
+from compute.provider_tree.allocation_records import Amounts
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
-
-DRIVER, RECORD = "its driver", "its record"
-
-
-@dataclass(frozen=True)
-class ToldShares:
-    """What DRIVER or RECORD, in `by`, says of an instance: provider uuid → class → amount.
-
-    `missing` has the names of providers that the instance should be on, and that the tree lacks.
-    """
-
-    by: str
-    places: Held = field(default_factory=dict)
-    missing: Sequence[str] = ()
-
-    def of(self, resource_class: str) -> dict[str, int]:
-        """Return provider uuid → amount."""
-        return {
-            uuid: amounts[resource_class]
-            for uuid, amounts in self.places.items()
-            if amounts.get(resource_class)
-        }
+from compute.shares.giver import Giver
+from compute.shares.known import DRIVER, ToldShares, recorded
 
 
 @dataclass
@@ -141,50 +117,25 @@ class Knowing:
     def told(self, resources: Amounts) -> list[ToldShares]:
         """Return what they say of an instance with these resources: the driver first."""
         by_driver, self.doubt = self.driver.of(self.instance, self.tree, resources)
-        by_record = recorded(self.share, self.instance.node or "", self.tree, resources)
+        own = givers(self.tree, self.instance.uuid)
+        by_record = recorded(self.share, self.instance.node or "", own, resources)
         return [by_driver, by_record]
 
 
-def recorded(
-    share: Share | None, nodename: str, tree: Sequence[ProviderDetails], resources: Amounts
-) -> ToldShares:
-    """Return what the instance's record says: its cells, devices and assigned resources."""
-    places: dict[str, Counter[str]] = {}
-    missing: list[str] = []
-    if share is None:
-        return ToldShares(RECORD)
-    names = {one.name: one for one in tree}
-    processors = "PCPU" if "VCPU" not in resources and "PCPU" in resources else "VCPU"
-    for one in (share.numa_topology or {}).get("cells", ()):
-        name = cell_name(nodename, one.get("id"))
-        if name not in names:
-            missing.append(name)
-            continue
-        amounts = places.setdefault(names[name].uuid, Counter())
-        amounts.update({processors: one["vcpus"], "MEMORY_MB": one["memory_mb"]})
-    for resource in share.resources:
-        amounts = places.setdefault(resource.provider_uuid, Counter())
-        amounts[resource.resource_class] += 1
-    for uuid, found in devices(share, nodename, tree).items():
-        places.setdefault(uuid, Counter()).update(found)
-    return ToldShares(RECORD, {uuid: dict(amounts) for uuid, amounts in places.items()}, missing)
+def givers(tree: Sequence[ProviderDetails], consumer: str, shares: bool = False) -> list[Giver]:
+    """Return providers as givers, with what others than the consumer hold.
 
-
-def devices(share: Share | None, nodename: str, tree: Sequence[ProviderDetails]) -> Held:
-    """Return provider → class → how many of its PCI devices the record says the instance has.
-
-    Only devices that the compute service reports on providers of their own count.
+    :param shares: whether they share with the node, and aren't in its tree
     """
-    providers = {one.name: one for one in tree if MANAGED in one.traits}
-    found: dict[str, Counter[str]] = {}
-    for device in () if share is None else share.pci_devices:
-        provider = providers.get(_provider_name(device, nodename))
-        if provider is not None and len(provider.inventories) == 1:
-            (name,) = provider.inventories
-            found.setdefault(provider.uuid, Counter())[name] += 1
-    return {uuid: dict(amounts) for uuid, amounts in found.items()}
-
-
-def _provider_name(device: Mapping[str, Any], nodename: str) -> str:
-    parent = device.get("parent_addr") if device.get("dev_type") == "type-VF" else None
-    return child_name(nodename, str(parent or device["address"]).upper())
+    return [
+        Giver(
+            one.uuid,
+            one.name,
+            None if shares else one.parent_uuid,
+            one.inventories,
+            frozenset(one.traits),
+            dict(Counter(one.used) - Counter(one.holders.get(consumer, {}))),
+            shares,
+        )
+        for one in tree
+    ]

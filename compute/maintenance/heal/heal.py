@@ -17,7 +17,7 @@ from compute.maintenance.heal.doubling import Doubled, doubled, mended
 from compute.maintenance.heal.guest_places import (
     DriverPlaces,
     Knowing,
-    devices,
+    givers,
     holding_of,
     node_uuid,
     own_share,
@@ -33,6 +33,7 @@ from compute.report import SchedulerReportClient
 from compute.report.consumers.allocations import CONSUMER_GENERATION_VERSION
 from compute.report.consumers.consumer import write_consumer
 from compute.report.wire.context import RequestContext
+from compute.shares.known import devices
 
 
 class HealStep(enum.StrEnum):
@@ -240,7 +241,7 @@ class Healer:
         share = own_share(holding_of(self._cell, instance))
         asked = requested(instance, tree)
         resources = Counter(asked)
-        for amounts in devices(share, instance.node or "", tree).values():
+        for amounts in devices(share, instance.node or "", givers(tree, instance.uuid)).values():
             # nova's flavors ask for devices by an alias; others ask for the class itself
             resources.update({name: n for name, n in amounts.items() if name not in asked})
         pools: list[ProviderDetails] = []

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from compute import exceptions
-from compute.maintenance.heal.guest_places import Knowing, ToldShares
+from compute.maintenance.heal.guest_places import Knowing
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts, Held
 from compute.provider_tree.cells import stays_together
 from compute.provider_tree.relocation import Target, relocate
 from compute.records.instance import Instance
 from compute.requests.translation import healed_amounts
+from compute.shares.known import ToldShares
 
 #: provider uuid → `{"resources": {class: amount}}`
 Places = dict[str, dict[str, Any]]

@@ -1,18 +1,32 @@
 """Where the tracker places what an instance holds: pure functions (compute.md §4.10)."""
 
-from collections.abc import Hashable, Iterable
+from __future__ import annotations
 
-import os_traits
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from compute.consumers.held_shares import InstanceHolding, Share
+from compute.consumers.held_shares import InstanceHolding, Share, Side
 from compute.consumers.instance_resources import PCI_DEVICE, generic_pci_devices
-from compute.provider_tree import ProviderTree
-from compute.provider_tree.allocation_records import Held
-from compute.records.instance import Flavor, Instance
-from compute.requests.translation import healed_amounts
+from compute.pci.tags import MANAGED
+from compute.provider_tree.allocation_records import Amounts, Held, ProviderAmounts
+from compute.records.instance import Flavor
+from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.requests.guest_request import amounts_of
+from compute.requests.translation import healed_request
+from compute.shares.giver import Giver
+from compute.shares.known import recorded
+from compute.shares.placing import UNSUFFIXED, Placed, leaves_a_choice, places_of
+from compute.shares.preferences import Preferences
 
-#: the classes that the tracker places
-OWNED = ("VCPU", "MEMORY_MB", "DISK_GB", PCI_DEVICE)
+#: classes that are the tracker's to correct, whatever the flavor says
+OWNED = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU", "MEM_ENCRYPTION_CONTEXT", PCI_DEVICE)
+#: the beginning of further ones
+_OWNED_BEGIN = "CUSTOM_PMEM_NAMESPACE_"
+_DISK = "DISK_GB"
+
+#: asks the hypervisor: class → amount that a guest should have → provider → class → amount
+Hypervisor = Callable[[Amounts], ProviderAmounts]
 
 
 def wish(held: InstanceHolding) -> Hashable:
@@ -20,88 +34,158 @@ def wish(held: InstanceHolding) -> Hashable:
     return repr((held.shares, held.flavors, held.migration and held.migration.uuid))
 
 
-def placed(
-    held: InstanceHolding,
-    shares: Iterable[Share],
-    root_uuid: str,
-    tree: ProviderTree,
-    has: Held,
-    on_shared_storage: bool,
-) -> Held:
-    """Return what the shares take, and of which provider.
+@dataclass(frozen=True)
+class WantedShare:
+    """A share of a node, and what it asks for there."""
 
-    :param root_uuid: the node's root, which gives everything but the disk on shared storage
-    :param has: what the consumer has in placement now
+    share: Share
+    request: ResourceRequest
+
+    @property
+    def amounts(self) -> Amounts:
+        """Class → how much it asks for."""
+        return amounts_of(self.request)
+
+
+def wanted_shares(
+    held: InstanceHolding, shares: Sequence[Share], givers: Sequence[Giver], on_shared_storage: bool
+) -> list[WantedShare]:
+    """Return what the shares of an instance ask for on a node.
+
     :param on_shared_storage: whether the instance's disk is on the storage of a sharing provider
 
-    Both ends of a move share one disk on shared storage, which is as large as the larger flavor's.
-    Processors that a policy dedicates are PCPU where the root has such. A class that only extra
-    specs name is left out unless the root has inventory of it.
+    Processors that a policy dedicates are PCPU where the node has such. Both ends of a move share
+    one disk of a sharing provider, which is as large as the larger flavor's.
     """
     instance = held.instance
-    root = tree.data(root_uuid)
-    pool = shared_disk(tree, root_uuid, has) if on_shared_storage else None
-    places: Held = {}
+    pinned = any("PCPU" in one.inventories for one in givers if not one.shares)
+    wanted = []
     for share in shares:
-        pinned = "PCPU" in root.inventory
-        amounts = dict(healed_amounts(share.flavor, instance.booted_from_volume, pinned))
-        devices = generic_pci_devices(share.pci_devices, instance.uuid)
-        if devices:
-            amounts[PCI_DEVICE] = devices
-        for name, amount in amounts.items():
-            if (name == "DISK_GB" and pool) or (name not in OWNED and name not in root.inventory):
-                continue
-            part = places.setdefault(root_uuid, {})
-            part[name] = part.get(name, 0) + amount
-    if pool and (disk := max(_disk(flavor, instance) for flavor in held.flavors)):
-        places.setdefault(pool, {})["DISK_GB"] = disk
-    return places
+        request = healed_request(share.flavor, instance.booted_from_volume, pinned)
+        wanted.append(WantedShare(share, _with_devices(request, share, held, givers)))
+    if _disk_is_pooled(givers, on_shared_storage):
+        sizes = [
+            healed_request(flavor, instance.booted_from_volume).groups.get(UNSUFFIXED)
+            for flavor in held.flavors
+        ]
+        largest = max(group.resources.get(_DISK, 0) for group in sizes if group is not None)
+        wanted = [
+            WantedShare(one.share, _changed(one.request, _DISK, largest if number == 0 else 0))
+            for number, one in enumerate(wanted)
+        ]
+    return wanted
 
 
-def shared_disk(tree: ProviderTree, root: str, held: Held) -> str | None:
-    """Return the provider that shares disk with the root: the one in use, else the lowest uuid."""
-    aggregates = tree.data(root).aggregates
-    sharing = sorted(
-        uuid
-        for uuid in tree.get_provider_uuids()
-        if os_traits.MISC_SHARES_VIA_AGGREGATE in tree.data(uuid).traits
-        and "DISK_GB" in tree.data(uuid).inventory
-        and not aggregates.isdisjoint(tree.data(uuid).aggregates)
-    )
-    in_use = [uuid for uuid in sharing if "DISK_GB" in held.get(uuid, {})]
-    return next(iter(in_use or sharing), None)
+def placed(
+    wanted: Iterable[WantedShare],
+    nodename: str,
+    givers: Sequence[Giver],
+    has: ProviderAmounts,
+    on_shared_storage: bool,
+    runs: bool,
+    hypervisor: Hypervisor | None = None,
+) -> Placed:
+    """Return what the shares take, and of which provider.
+
+    :param has: what the consumer has in placement now
+    :param runs: whether the guest is there already; else its new share is being claimed
+    """
+    places: Held = {}
+    lacking = Counter[str]()
+    reasons: list[str] = []
+    for one in wanted:
+        known: list[ProviderAmounts] = []
+        if hypervisor is not None:
+            known.append(hypervisor(one.amounts))
+        known.append(recorded(one.share, nodename, givers, one.amounts).places)
+        found = places_of(
+            one.request,
+            givers,
+            Preferences(
+                known,
+                has,
+                places,
+                frozenset({_DISK} if on_shared_storage else ()),
+                runs or one.share.side is Side.OLD,
+            ),
+        )
+        for uuid, part in found.places.items():
+            places[uuid] = dict(Counter(places.get(uuid, {})) + Counter(part))
+        lacking.update(found.lacking)
+        reasons += found.reasons
+    return Placed(places, dict(lacking), reasons)
 
 
-def merged(held: Held, wanted: Held, tree: ProviderTree) -> Held:
+def is_open(
+    wanted: Iterable[WantedShare], givers: Sequence[Giver], has: ProviderAmounts, pooled: bool
+) -> bool:
+    """Say whether something of it may come from several providers."""
+    preferences = Preferences(held=has, pooled=frozenset({_DISK} if pooled else ()))
+    return any(leaves_a_choice(one.request, givers, preferences) for one in wanted)
+
+
+def merged(
+    has: ProviderAmounts, places: ProviderAmounts, givers: Sequence[Giver], classes: Iterable[str]
+) -> Held:
     """Return what a consumer shall hold: what the tracker places, and the rest as it is.
 
-    :param held: what the consumer holds now
-    :param wanted: what the tracker places, as `placed` returns it
+    :param has: what the consumer holds now
+    :param places: what `placed` returned
+    :param classes: those that its flavors name
 
-    The rest is what the consumer holds outside `tree`, and classes that the tracker doesn't place.
-    A class that providers below the root, or sharing ones, have in the right amount is in its
-    place: a reshape put it there. A class that the root has no inventory of is not placed on the
-    root: placement would refuse it, and the rest of the request with it.
+    The rest is what the consumer holds of other providers, and of classes of other owners. Devices
+    that are reported on providers of their own are corrected with the report of devices.
     """
-    root = tree.get_provider_uuids()[0]
-    here = tree.get_provider_uuids()
-    result = {rp: dict(part) for rp, part in held.items()}
-    names = {name for part in wanted.values() for name in part} | set(OWNED)
-    for name in sorted(names):
-        target = {rp: part[name] for rp, part in wanted.items() if name in part}
-        nested = sum(held.get(rp, {}).get(name, 0) for rp in here if rp != root)
-        moved_away = name not in tree.data(root).inventory
-        if nested and target.keys() <= {root} and (nested == sum(target.values()) or moved_away):
-            # Only what a flat rewrite left on the root beside it is wrong.
-            result.get(root, {}).pop(name, None)
-            continue
-        for rp in here:
-            result.get(rp, {}).pop(name, None)
-        for rp, amount in target.items():
-            if rp != root or not moved_away:
-                result.setdefault(rp, {})[name] = amount
-    return {rp: part for rp, part in result.items() if part}
+    named = set(classes)
+    own = {one.uuid: MANAGED in one.traits for one in givers}
+
+    def is_ours(uuid: str, name: str) -> bool:
+        if uuid not in own:
+            return False
+        ours = name in OWNED or name.startswith(_OWNED_BEGIN)
+        return name in named or (ours and not own[uuid])
+
+    result = {
+        uuid: {name: n for name, n in part.items() if not is_ours(uuid, name)}
+        for uuid, part in has.items()
+    }
+    for uuid, part in places.items():
+        result.setdefault(uuid, {}).update(part)
+    return {uuid: part for uuid, part in result.items() if part}
 
 
-def _disk(flavor: Flavor, instance: Instance) -> int:
-    return healed_amounts(flavor, instance.booted_from_volume).get("DISK_GB", 0)
+def named_classes(held: InstanceHolding) -> set[str]:
+    """Return the classes that the flavors name which the instance has, had, or will have."""
+    return {name for flavor in _flavors(held) for name in amounts_of(healed_request(flavor))}
+
+
+def _flavors(held: InstanceHolding) -> Iterator[Flavor]:
+    instance = held.instance
+    yield from (share.flavor for share in held.shares)
+    for flavor in (instance.flavor, instance.old_flavor, instance.new_flavor):
+        if flavor is not None:
+            yield flavor
+
+
+def _with_devices(
+    request: ResourceRequest, share: Share, held: InstanceHolding, givers: Sequence[Giver]
+) -> ResourceRequest:
+    """Add the whole PCI devices that a node counts, and those of a class that is asked for."""
+    count = generic_pci_devices(share.pci_devices, held.instance.uuid)
+    if count and PCI_DEVICE in givers[0].inventories:
+        request = _changed(request, PCI_DEVICE, count)
+    return request
+
+
+def _changed(request: ResourceRequest, name: str, amount: int) -> ResourceRequest:
+    """Return the request with another amount of a class in the group without a suffix."""
+    main = request.groups.get(UNSUFFIXED, RequestGroup())
+    resources = {one: n for one, n in {**main.resources, name: amount}.items() if n}
+    groups = {**request.groups, UNSUFFIXED: replace(main, resources=resources)}
+    return replace(request, groups=groups)
+
+
+def _disk_is_pooled(givers: Sequence[Giver], on_shared_storage: bool) -> bool:
+    pool = any(one.shares and _DISK in one.inventories for one in givers)
+    local = any(not one.shares and _DISK in one.inventories for one in givers)
+    return pool and (on_shared_storage or not local)

@@ -1,7 +1,7 @@
 """Allocations written by the tracker itself (compute.md §4.10)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -9,14 +9,15 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.consumers.held_shares import InstanceHolding, Share, Side
-from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Held
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocation_mode import AllocationMode
-from compute.resource_tracker.allocations.allocation_places import merged, placed, wish
-from compute.resource_tracker.node.node import TrackedNode
+from compute.resource_tracker.allocations.allocation_places import wish
+from compute.resource_tracker.allocations.share_plans import Plan, SharePlanner
+from compute.resource_tracker.node.node import SettledShares, TrackedNode
 
 LOG = logging.getLogger(__name__)
 
@@ -28,8 +29,16 @@ _FAILURES = (
     exceptions.AllocationDeleteFailed,
     exceptions.ConsumerAllocationRetrievalFailed,
     exceptions.PlacementAPIConnectFailure,
+    exceptions.ResourceProviderRetrievalFailed,
+    exceptions.ResourceProviderCreationFailed,
+    exceptions.ResourceProviderAggregateRetrievalFailed,
+    exceptions.ResourceProviderTraitRetrievalFailed,
     ClientException,
 )
+
+
+class _NoRoom(Exception):
+    """A claim doesn't fit; the text says why."""
 
 
 class AllocationWriter:
@@ -47,12 +56,13 @@ class AllocationWriter:
         reportclient: SchedulerReportClient,
         cell: CellDatabase,
         mode: AllocationMode,
+        unplaced: Callable[[str], None] = lambda resource_class: None,
     ) -> None:
-        self._driver = driver
-        self._conf = conf
+        self._planner = SharePlanner(driver, conf, reportclient)
         self._reportclient = reportclient
         self._cell = cell
         self._mode = mode
+        self._unplaced = unplaced
 
     def writes(self, consumer: str, node: TrackedNode) -> bool:
         """Say whether the tracker writes what the consumer has of the node."""
@@ -73,31 +83,42 @@ class AllocationWriter:
         for uuid in sorted(node.own - node.holdings.keys()):
             self.release(context, uuid, node)
 
-    def settle(self, context: RequestContext, held: InstanceHolding, node: TrackedNode) -> bool:
+    def settle(
+        self,
+        context: RequestContext,
+        held: InstanceHolding,
+        node: TrackedNode,
+        claims: bool = False,
+    ) -> str | None:
         """Make placement hold what the instance holds here, in one request if any is needed.
 
-        Return False only if placement refused it, most likely for want of room. A placement that
-        can't be reached, or other writers who keep changing the consumer, are logged and left to
-        the next update.
+        A guest that runs gets as much as there is; what it lacks is logged. Return why there is no
+        room, if it `claims`: then nothing is written. A placement that can't be reached, or other
+        writers who keep changing the consumer, are logged and left to the next update.
         """
         uuid = held.instance.uuid
         if self._mode.writes_none or node.tree is None:
-            return True
+            return None
+        refused: str | None = None
         try:
             for _ in range(_TRIES):
                 try:
-                    settled = self._try_to_settle(context, held, node, node.tree)
+                    refused = self._try_to_settle(
+                        context, held, node, claims, uuid in node.lacking or refused is not None
+                    )
                 except exceptions.AllocationUpdateFailed as conflict:
                     # The instance's other host writes its own part of the same consumer.
                     LOG.debug("Trying again: %s", conflict)
                     continue
-                if settled:
-                    node.settled[uuid] = wish(held)
-                return settled
-            LOG.warning("Allocations of %s keep changing; they are left for later", uuid)
+                except _NoRoom as no_room:
+                    return str(no_room)
+                if refused is None:
+                    return None
+            why = refused or "they keep changing"
+            LOG.warning("Allocations of %s are left for later: %s", uuid, why)
         except _FAILURES as failure:
             LOG.warning("Allocations of %s could not be written: %s", uuid, failure)
-        return True
+        return refused if claims else None
 
     def settle_claim(
         self,
@@ -105,18 +126,18 @@ class AllocationWriter:
         held: InstanceHolding,
         node: TrackedNode,
         given: Mapping[str, Any] | None,
-    ) -> bool:
+    ) -> str | None:
         """Write what a claim gives the instance, unless the scheduler wrote it; see `settle`.
 
         :param given: the scheduler's allocations, if there are any
         """
         if not given or self._mode.writes_all:
-            return self.settle(context, held, node)
+            return self.settle(context, held, node, claims=True)
         # The scheduler writes what this instance has of the node from now on.
         if held.instance.uuid in node.own:
             self._cell.own_allocations.discard(held.instance.uuid, node.uuid)
             node.own.discard(held.instance.uuid)
-        return True
+        return None
 
     def release(
         self, context: RequestContext, uuid: str, node: TrackedNode, is_deleted: bool = False
@@ -129,6 +150,7 @@ class AllocationWriter:
         if self._mode.writes_none or not self.writes(uuid, node):
             return True
         node.settled.pop(uuid, None)
+        node.lacking.pop(uuid, None)
         tree = node.tree
         here = set(tree.get_provider_uuids()) if tree is not None else {node.uuid}
         try:
@@ -144,7 +166,7 @@ class AllocationWriter:
                 gone = self._reportclient.remove_provider_tree_from_instance_allocation(
                     context, uuid, node.uuid
                 )
-        except (*_FAILURES, exceptions.ResourceProviderRetrievalFailed) as failure:
+        except _FAILURES as failure:
             LOG.warning("Allocations of %s could not be removed: %s", uuid, failure)
             return False
         if gone and uuid in node.own:
@@ -184,34 +206,78 @@ class AllocationWriter:
         if self._mode.writes_all:
             return True
         if uuid in node.own:
-            return consumers is not None or node.settled.get(uuid) != wish(held)
+            settled = node.settled.get(uuid)
+            return consumers is not None or settled is None or settled.wish != wish(held)
         holders = {uuid} if held.migration is None else {uuid, held.migration.uuid}
         return consumers is not None and holders.isdisjoint(consumers)
 
     def _try_to_settle(
-        self, context: RequestContext, held: InstanceHolding, node: TrackedNode, tree: ProviderTree
-    ) -> bool:
+        self,
+        context: RequestContext,
+        held: InstanceHolding,
+        node: TrackedNode,
+        claims: bool,
+        with_usage: bool,
+    ) -> str | None:
+        """Write what the instance shall hold; return why placement refused it, if it did.
+
+        Raises _NoRoom if it `claims` and there is none.
+        """
         instance = held.instance
         current = self._reportclient.get_allocs_for_consumer(context, instance.uuid)
-        has = {rp: dict(part["resources"]) for rp, part in current["allocations"].items()}
-        own_tree = set(tree.get_provider_uuids(node.uuid))
+        has: Held = {rp: dict(part["resources"]) for rp, part in current["allocations"].items()}
+        own_tree = set(node.tree.get_provider_uuids(node.uuid)) if node.tree is not None else set()
         if not own_tree.isdisjoint(has) and not self.writes(instance.uuid, node):
-            return True
+            return None
         shares = self.shares_of_instance(context, held, node)
         if not shares:
-            return self.release(context, instance.uuid, node)
-        shared = self._is_on_shared_storage(instance)
-        wanted = merged(has, placed(held, shares, node.uuid, tree, has, shared), tree)
+            self.release(context, instance.uuid, node)
+            return None
+        plan = self._planner.plan(context, held, shares, node, has, not claims, with_usage)
+        if claims and plan.lacking:
+            raise _NoRoom("; ".join(plan.reasons))
         self._note_own(instance.uuid, node)
-        if wanted == has or not wanted:
-            return True
+        if plan.wanted == has or not plan.wanted:
+            self._note_settled(held, node, has, plan)
+            return None
         payload = {
-            "allocations": {rp: {"resources": part} for rp, part in wanted.items()},
+            "allocations": {rp: {"resources": part} for rp, part in plan.wanted.items()},
             "project_id": instance.project_id,
             "user_id": instance.user_id,
             "consumer_generation": current.get("consumer_generation"),
         }
-        return self._reportclient.put_allocations(context, instance.uuid, payload)
+        if self._reportclient.put_allocations(context, instance.uuid, payload):
+            self._note_settled(held, node, plan.wanted, plan)
+            return None
+        amounts = "; ".join(
+            ", ".join(f"{amount} {name}" for name, amount in sorted(part.items()))
+            for part in plan.wanted.values()
+        )
+        return f"placement refused the allocation of {amounts}"
+
+    def _note_settled(
+        self, held: InstanceHolding, node: TrackedNode, has: Held, plan: Plan
+    ) -> None:
+        """Remember what the consumer has, or tell once what it lacks."""
+        uuid = held.instance.uuid
+        if not plan.lacking:
+            node.settled[uuid] = SettledShares(wish(held), has)
+            node.lacking.pop(uuid, None)
+            return
+        node.settled.pop(uuid, None)
+        before = node.lacking.get(uuid, {})
+        if before == plan.lacking:
+            return
+        for name in plan.lacking.keys() - before.keys():
+            self._unplaced(name)
+        node.lacking[uuid] = plan.lacking
+        LOG.warning(
+            "Instance %s of node %s lacks %s in placement: %s",
+            uuid,
+            node.name,
+            ", ".join(f"{amount} {name}" for name, amount in sorted(plan.lacking.items())),
+            "; ".join(plan.reasons),
+        )
 
     def shares_of_instance(
         self, context: RequestContext, held: InstanceHolding, node: TrackedNode
@@ -237,9 +303,3 @@ class AllocationWriter:
         if uuid not in node.own:
             self._cell.own_allocations.add(uuid, node.uuid)
             node.own.add(uuid)
-
-    def _is_on_shared_storage(self, instance: Instance) -> bool:
-        shared = self._conf.berth.instances_on_shared_storage or getattr(
-            self._driver, "instances_on_shared_storage", False
-        )
-        return bool(shared) and not instance.booted_from_volume

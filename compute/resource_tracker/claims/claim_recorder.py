@@ -158,8 +158,9 @@ class ClaimRecorder:
         of the node raises.
         """
         held = node.holdings[instance.uuid]
-        if not self._allocations.settle_claim(context, held, node, allocations):
-            raise exceptions.ComputeResourcesUnavailable(reason="placement refused the allocation")
+        refused = self._allocations.settle_claim(context, held, node, allocations)
+        if refused is not None:
+            raise exceptions.ComputeResourcesUnavailable(reason=refused)
         self.report_devices(context, instance.uuid, node)
         self._reporting.update(context, node)
 

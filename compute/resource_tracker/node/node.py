@@ -10,6 +10,7 @@ from compute.consumers import held_shares
 from compute.consumers.held_shares import InstanceHolding, Share
 from compute.pci.devices import Device
 from compute.provider_tree import ProviderSubTree, Resource
+from compute.provider_tree.allocation_records import Amounts, ProviderAmounts
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Instance, allows_resource_removal
 from compute.records.migration import Migration
@@ -29,6 +30,13 @@ class Recorded(NamedTuple):
     holdings: dict[str, InstanceHolding] = {}
 
 
+class SettledShares(NamedTuple):
+    """What the tracker last found a consumer to have, and for which wish; see `wish`."""
+
+    wish: Hashable
+    has: ProviderAmounts
+
+
 @dataclass
 class TrackedNode:
     """A node and all that the tracker knows of it; guarded by the node's lock.
@@ -41,6 +49,7 @@ class TrackedNode:
     :param pci_claims: instance uuid → devices that are claimed for it and not allocated yet
     :param own: the consumers whose allocations of the node the tracker writes
     :param settled: consumer → what the tracker last found to be in placement
+    :param lacking: consumer → class → how much it lacks in placement, as was logged last
     :param tree: the providers as last handed to the report client
     :param changed: whether the last update changed anything of these providers
     :param reshaped: whether the last update reshaped them
@@ -60,7 +69,8 @@ class TrackedNode:
     pci_devices: list[Device] = field(default_factory=list)
     pci_claims: dict[str, list[Device]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
-    settled: dict[str, Hashable] = field(default_factory=dict)
+    settled: dict[str, SettledShares] = field(default_factory=dict)
+    lacking: dict[str, Amounts] = field(default_factory=dict)
     tree: ProviderSubTree | None = None
     changed: bool = False
     reshaped: bool = False

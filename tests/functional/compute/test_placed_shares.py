@@ -1,0 +1,215 @@
+"""What a tracker writes for a guest, and where, on hosts that are more than a root."""
+
+from uuid import uuid4
+
+import pytest
+
+from compute import exceptions
+from tests.functional.compute.shaped_hosts import CONTEXT, WRITERS, ShapedHost, cells
+
+CELL = {"VCPU": 2, "MEMORY_MB": 512}
+PINNED = {"hw:cpu_policy": "dedicated"}
+
+
+@pytest.fixture(params=WRITERS)
+def shaped(request, host, outsider):
+    """Return a function that lays out the host."""
+
+    def made(layout):
+        return ShapedHost(host, outsider, request.param, layout)
+
+    return made
+
+
+class TestAHostWithCells:
+    def test_gives_each_guest_all_it_asks_for_or_refuses_it(self, shaped):
+        host = shaped(cells(vcpus=20, memory_mb=100000))
+        guests = [host.claimed(vcpus=8) for _ in range(4)]
+        refused = host.guest(vcpus=8)
+        with pytest.raises(
+            exceptions.ComputeResourcesUnavailable, match=r"no room for 8 VCPU \(free: .*4.*4"
+        ):
+            host.claim(refused)
+        own = {"VCPU": 8, "MEMORY_MB": 512}
+        assert [host.held(one) for one in guests] == [
+            {"": {"DISK_GB": 1}, cell: own} for cell in ("numa0", "numa0", "numa1", "numa1")
+        ]
+        assert host.held(refused) == {}
+        assert refused.host is None
+
+    def test_gives_a_guest_the_cells_that_it_was_fitted_to(self, shaped):
+        host = shaped(cells())
+        topology = {"cells": [{"id": 1, "vcpus": 2, "memory_mb": 512}]}
+        guest = host.running(numa_topology=topology)
+        host.update()
+        assert host.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
+
+    def test_gives_a_guest_that_runs_what_the_hypervisor_knows(self, shaped):
+        host = shaped(cells())
+        guest = host.running()
+        host.places[guest.uuid] = {"numa1": CELL}
+        host.update()
+        assert host.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
+
+    def test_leaves_guests_alone_that_hold_what_they_should(self, shaped):
+        host = shaped(cells())
+        guest = host.claimed()
+        host.update()
+        host.host.adapter.requests.clear()
+        host.update()
+        assert host.host.adapter.writes == []
+        assert host.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
+
+    def test_gives_a_guest_that_runs_as_much_as_there_is(self, shaped, caplog):
+        host = shaped(cells(vcpus=1))
+        guest = host.running(vcpus=3)
+        host.update()
+        host.update()
+        found = host.held(guest)
+        assert sum(part.get("VCPU", 0) for part in found.values()) == 2
+        told = [one.getMessage() for one in caplog.records if guest.uuid in one.getMessage()]
+        assert sum("lacks 1 VCPU" in text for text in told) == 1
+
+
+class TestProcessors:
+    def test_of_its_own_are_pcpu_until_none_is_left(self, shaped):
+        host = shaped({"": {"VCPU": 8, "PCPU": 3, "MEMORY_MB": 4096, "DISK_GB": 100}})
+        guest = host.claimed(specs=PINNED)
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 2 PCPU"):
+            host.claim(host.guest(specs=PINNED))
+        assert host.held(guest) == {"": {"PCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}
+
+    def test_of_its_own_are_found_though_vcpu_are_gone(self, shaped):
+        host = shaped({"": {"PCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 100}})
+        guest = host.claimed(specs=PINNED)
+        assert host.held(guest) == {"": {"PCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}
+
+    def test_of_both_kinds_are_on_one_cell(self, shaped):
+        host = shaped(cells(PCPU=2))
+        specs = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"}
+        host.claimed(specs=PINNED)
+        guest = host.claimed(vcpus=3, specs=specs)
+        assert host.held(guest) == {
+            "": {"DISK_GB": 1},
+            "numa1": {"VCPU": 1, "PCPU": 2, "MEMORY_MB": 512},
+        }
+
+
+class TestWhatFlavorsName:
+    def test_vgpu_of_a_card_is_written_or_refused(self, shaped):
+        root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
+        host = shaped({"": root, "card0": {"VGPU": 1}, "card1": {"VGPU": 1}})
+        specs = {"resources:VGPU": "1"}
+        first, second = host.claimed(specs=specs), host.claimed(specs=specs)
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 1 VGPU"):
+            host.claim(host.guest(specs=specs))
+        own = {**CELL, "DISK_GB": 1}
+        assert host.held(first) == {"": own, "card0": {"VGPU": 1}}
+        assert host.held(second) == {"": own, "card1": {"VGPU": 1}}
+
+    def test_no_provider_with_a_class_is_a_refusal(self, shaped):
+        host = shaped({"": {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}})
+        for specs, name in (
+            ({"resources:VGPU": "1"}, "1 VGPU"),
+            ({"hw:mem_encryption": "true"}, "1 MEM_ENCRYPTION_CONTEXT"),
+            ({"hw:pmem": "6GB,6GB"}, "2 CUSTOM_PMEM_NAMESPACE_6GB"),
+        ):
+            with pytest.raises(
+                exceptions.ComputeResourcesUnavailable, match=rf"no room for {name} \(no provider"
+            ):
+                host.claim(host.guest(specs=specs))
+
+    def test_encryption_contexts_are_written(self, shaped):
+        root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
+        host = shaped({"": root, "sev": {"MEM_ENCRYPTION_CONTEXT": 1}})
+        guest = host.claimed(specs={"hw:mem_encryption": "true"})
+        assert host.held(guest)["sev"] == {"MEM_ENCRYPTION_CONTEXT": 1}
+
+    def test_a_group_comes_from_one_provider_with_its_traits(self, shaped):
+        root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
+        host = shaped({"": root, "card0": {"VGPU": 4}, "card1": {"VGPU": 4}})
+        host.traits["card1"] = ["CUSTOM_FAST"]
+        host.start()
+        fast = {"resources1:VGPU": "2", "trait1:CUSTOM_FAST": "required"}
+        assert host.held(host.claimed(specs=fast))["card1"] == {"VGPU": 2}
+        apart = {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"}
+        found = host.held(host.claimed(specs=apart))
+        assert (found["card0"], found["card1"]) == ({"VGPU": 1}, {"VGPU": 1})
+        slow = {"resources1:VGPU": "1", "trait1:CUSTOM_SLOW": "required"}
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="CUSTOM_SLOW"):
+            host.claim(host.guest(specs=slow))
+
+
+class TestDiskOfAPool:
+    @pytest.fixture
+    def pooled(self, shaped, outsider):
+        """Return a host without a disk of its own, whose aggregate has a pool."""
+        host = shaped({"": {"VCPU": 8, "MEMORY_MB": 4096}})
+        host.aggregates = [str(uuid4())]
+        host.pool = outsider.provider(
+            inventory={"DISK_GB": {"total": 30}},
+            traits=["MISC_SHARES_VIA_AGGREGATE"],
+            aggregates=host.aggregates,
+        )
+        host.start()
+        host.update()
+        return host
+
+    def test_is_written_or_refused(self, pooled):
+        guest = pooled.claimed(root_gb=20)
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 20 DISK_GB"):
+            pooled.claim(pooled.guest(root_gb=20))
+        assert pooled.held(guest) == {"": CELL, pooled.pool: {"DISK_GB": 20}}
+
+
+class TestWrongAmounts:
+    @pytest.fixture
+    def tracked(self, host, outsider):
+        return ShapedHost(host, outsider, "tracker", cells(PCPU=4))
+
+    def test_are_put_right_below_the_root(self, tracked):
+        guest = tracked.claimed()
+        tracked.allocate(guest, {"": {"DISK_GB": 5}, "numa1": {"VCPU": 1, "MEMORY_MB": 99}})
+        tracked.update()
+        assert tracked.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
+
+    def test_after_a_reshape_are_not_doubled(self, tracked):
+        guest = tracked.claimed(specs=PINNED)
+        own = {"PCPU": 2, "MEMORY_MB": 512}
+        tracked.allocate(guest, {"": {"DISK_GB": 1}, "numa0": {**own, "VCPU": 2}})
+        tracked.update()
+        assert tracked.held(guest) == {"": {"DISK_GB": 1}, "numa0": own}
+
+    def test_of_the_hypervisors_other_cell_are_moved_there(self, tracked):
+        guest = tracked.claimed()
+        tracked.places[guest.uuid] = {"numa1": CELL}
+        tracked.start()
+        assert tracked.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
+
+    def test_leave_what_others_own(self, tracked, outsider):
+        guest = tracked.claimed()
+        network = outsider.provider(
+            "network", tracked.uuid(), {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 100}}
+        )
+        held = outsider.allocations(guest.uuid)
+        outsider.allocate({**held, network: {"NET_BW_EGR_KILOBIT_PER_SEC": 9}}, guest.uuid)
+        guest.flavor.vcpus = 3
+        tracked.host.cell.instances.save(guest)
+        tracked.update()
+        assert outsider.allocations(guest.uuid)[network] == {"NET_BW_EGR_KILOBIT_PER_SEC": 9}
+        assert tracked.held(guest)["numa0"] == {"VCPU": 3, "MEMORY_MB": 512}
+
+    def test_a_resize_is_followed_below_the_root(self, tracked):
+        guest = tracked.claimed()
+        guest.task_state = "resize_prep"
+        flavor = tracked.guest(vcpus=4, memory_mb=1024).flavor
+        move = tracked.rt.resize_claim(CONTEXT, guest, flavor, tracked.name, None, None)
+        both = {"VCPU": 6, "MEMORY_MB": 1536}
+        assert tracked.held(guest) == {"": {"DISK_GB": 2}, "numa0": both}
+        guest.flavor, guest.task_state = flavor, None
+        guest.vm_state = "resized"
+        tracked.rt.drop_move_claim_at_source(CONTEXT, guest, move.migration)
+        guest.vm_state = "active"
+        tracked.host.cell.instances.save(guest)
+        tracked.update()
+        assert tracked.held(guest) == {"": {"DISK_GB": 1}, "numa0": {"VCPU": 4, "MEMORY_MB": 1024}}
