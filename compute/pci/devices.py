@@ -7,13 +7,17 @@ are compared as placement has them; a device may have more traits than a spec na
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from compute.pci.tags import class_name, class_of, trait_names, traits_of
 
 Device = dict[str, Any]
 Request = Mapping[str, Any]
+
+_One = TypeVar("_One", bound=Hashable)
+_Other = TypeVar("_Other", bound=Hashable)
 
 # The keys that differ between devices of one pool.
 _OWN = frozenset({"address", "status", "instance_uuid", "parent_addr", "label", "dev_id"})
@@ -25,11 +29,12 @@ def devices_of(resources: Mapping[str, Any]) -> list[Device]:
     return json.loads(listed) if isinstance(listed, str) else list(listed)
 
 
-def pools(devices: Iterable[Device], taken: Collection[str]) -> list[dict[str, Any]]:
-    """Return pools of devices with equal tags, with the `count` of those that aren't taken.
+def pools(devices: Sequence[Device], owners: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return pools of devices with equal tags, with the `count` of those that are free.
 
-    :param taken: addresses of devices that instances have
+    :param owners: address → owner, of the devices that instances have
     """
+    taken = owners.keys() | ruled_out(devices, owners).keys()
     counts: dict[str, int] = {}
     for device in devices:
         kind = json.dumps({k: v for k, v in device.items() if k not in _OWN}, sort_keys=True)
@@ -42,8 +47,20 @@ def meets_any(device: Device, requests: Iterable[Request]) -> bool:
     return any(_meets(device, request) for request in requests)
 
 
+def ruled_out(devices: Iterable[Device], owners: Mapping[str, str]) -> dict[str, str]:
+    """Return address → owner of what rules the device out: a card goes whole, or by functions.
+
+    :param owners: address → owner, of the devices that somebody has
+    """
+    found: dict[str, str] = {}
+    for address, relatives in _relatives(devices).items():
+        if address not in owners and (owned := relatives & owners.keys()):
+            found[address] = owners[min(owned)]
+    return found
+
+
 def assign(
-    requests: Iterable[Request],
+    requests: Sequence[Request],
     ordered: Sequence[Device],
     free: Sequence[Device],
     is_usable: Callable[[Device], bool] = lambda device: True,
@@ -51,54 +68,86 @@ def assign(
 ) -> list[Device] | None:
     """Return one device for each that is requested: all of `ordered`, the rest from `free`.
 
-    The first of `free` that leave enough for the other requests are taken. None if the ordered
-    devices are not what is requested, or the free ones too few.
+    The first of `free` that leave enough for the other requests are taken, and none that another
+    one rules out. None if the ordered devices are not what is requested, or the free ones too few.
 
     :param is_usable: asked late, and only of devices that are as requested
     :param is_near: says whether the device is where the request wants it
     """
-    slots = [request for request in requests for _ in range(request["count"])]
+    known = {device["address"]: device for device in [*ordered, *free]}
+    if sum(request["count"] for request in requests) > len(known):
+        return None
+    suitable = [
+        [name for name, one in known.items() if _meets(one, request) and is_near(one, request)]
+        for request in requests
+    ]
+    suiting = [set(names) for names in suitable]
+    request_of = [number for number, one in enumerate(requests) for _ in range(one["count"])]
+    relatives = _relatives(known.values())
 
-    # A bipartite matching. A device or request that has a partner once keeps having one.
-    given: dict[int, Device] = {}
+    # A bipartite matching of slots, one for each device that is requested, and addresses.
+    given: dict[int, str] = {}
     holders: dict[str, int] = {}
 
-    def suits(device: Device, request: Request) -> bool:
-        return _meets(device, request) and is_near(device, request)
+    def slots(address: str) -> Iterable[int]:
+        return (slot for slot, number in enumerate(request_of) if address in suiting[number])
 
-    def pair(slot: int, device: Device) -> None:
-        given[slot], holders[device["address"]] = device, slot
+    def addresses(slot: int) -> Iterable[str]:
+        return suitable[request_of[slot]]
 
-    def place(device: Device, asked: set[int]) -> bool:
-        for slot, request in enumerate(slots):
-            if slot not in asked and suits(device, request):
-                asked.add(slot)
-                if slot not in given or place(given[slot], asked):
-                    pair(slot, device)
-                    return True
-        return False
+    def is_free(address: str) -> bool:
+        return relatives.get(address, set()).isdisjoint(holders) and is_usable(known[address])
 
-    def find(slot: int, asked: set[str]) -> bool:
-        for device in [*ordered, *free]:
-            address = device["address"]
-            if address in asked or not suits(device, slots[slot]):
+    for device in ordered:
+        if not _pair(device["address"], slots, holders, given, lambda slot: True):
+            return None
+    for slot in range(len(request_of)):
+        if slot not in given and not _pair(slot, addresses, given, holders, is_free):
+            return None
+    return [known[given[slot]] for slot in range(len(request_of))]
+
+
+def _pair(
+    start: _One,
+    options: Callable[[_One], Iterable[_Other]],
+    partners: dict[_One, _Other],
+    holders: dict[_Other, _One],
+    is_free: Callable[[_Other], bool],
+) -> bool:
+    """Find `start` a partner. Who has one may get another one, and keeps having one."""
+    found_by: dict[_Other, _One] = {}
+    waiting = deque([start])
+    while waiting:
+        one = waiting.popleft()
+        for other in options(one):
+            if other in found_by:
                 continue
-            asked.add(address)
-            if address in holders:
-                # An ordered device is given once another device serves its request.
-                if find(holders[address], asked):
-                    pair(slot, device)
-                    return True
-            elif is_usable(device):
-                pair(slot, device)
+            found_by[other] = one
+            if other in holders:
+                waiting.append(holders[other])
+            elif is_free(other):
+                step: _Other | None = other
+                while step is not None:
+                    one = found_by[step]
+                    before = partners.get(one)
+                    partners[one], holders[step] = step, one
+                    step = before
                 return True
-        return False
+    return False
 
-    if not all(place(device, set()) for device in ordered):
-        return None
-    if not all(slot in given or find(slot, set()) for slot in range(len(slots))):
-        return None
-    return [given[slot] for slot in range(len(slots))]
+
+def _relatives(devices: Iterable[Device]) -> dict[str, set[str]]:
+    """Return address → those of which none can be used with it: a card's functions, and the card.
+
+    Only of devices that have any.
+    """
+    cards = {device["address"]: device.get("parent_addr") or "" for device in devices}
+    found: dict[str, set[str]] = {}
+    for address, card in cards.items():
+        if card in cards and card != address:
+            found.setdefault(card, set()).add(address)
+            found.setdefault(address, set()).add(card)
+    return found
 
 
 def _meets(device: Device, request: Request) -> bool:

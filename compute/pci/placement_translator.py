@@ -117,8 +117,8 @@ def report(
     :raises PlacementPciException: devices that can't be reported as they are configured
 
     A total is the number of devices, and is never raised to fit what is used. A provider whose
-    devices are gone is removed. While consumers hold some of it, it stays, with a total of what
-    they hold. `reserved` stays as it is in placement, but is 1 for a device for one use that is in
+    devices are gone is removed. While some of it is held or reserved, it stays, with a total of
+    that. `reserved` stays as it is in placement, but is 1 for a device for one use that is in
     use.
     """
     wanted = device_providers(nodename, devices)
@@ -143,7 +143,7 @@ def report(
         # All traits of the provider follow from tags.
         tree.update_traits(uuid, provider.traits)
     for name in gone:
-        _keep_what_is_used(tree, name, allocations)
+        _keep_what_is_taken(tree, name, allocations)
     return changed
 
 
@@ -216,24 +216,31 @@ def _reserved(
     )
 
 
-def _keep_what_is_used(
+def _keep_what_is_taken(
     tree: ProviderTree, name: str, allocations: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Remove the provider of devices that are gone, or keep of it what consumers hold."""
+    """Remove the provider of devices that are gone, or keep what is held or reserved of it.
+
+    A device may come back. One that an operator or its last guest made unavailable stays so.
+    """
     known = tree.data(name)
     used = _used(allocations, known.uuid)
-    if not used:
-        tree.remove(name)
-        return
-    LOG.warning("PCI devices of resource provider %s are gone, but in use", name)
     used_up = ONE_TIME_USE_TRAIT in known.traits
     inventory = {}
-    for resource, amount in used.items():
+    for resource in sorted({*known.inventory, *used}):
         record = known.inventory.get(resource, {})
+        reserved = record.get("reserved", 0)
+        amount = max(used[resource], reserved)
         total = min(amount, record.get("total", amount))
-        reserved = total if used_up else min(total, record.get("reserved", 0))
-        inventory[resource] = _record(total, reserved)
-    tree.update_inventory(name, inventory)
+        if total:
+            reserved = total if used_up else min(total, reserved)
+            inventory[resource] = _record(total, reserved)
+    if used:
+        LOG.warning("PCI devices of resource provider %s are gone, but in use", name)
+    if inventory:
+        tree.update_inventory(name, inventory)
+    else:
+        tree.remove(name)
 
 
 def _refuse_dependent(devices: Iterable[Device]) -> None:

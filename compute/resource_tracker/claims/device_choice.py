@@ -75,7 +75,8 @@ class DeviceChoice:
             ordered = self._ordered(context, node, instance_uuid, orders, places)
             if not requests and not ordered:
                 return ChosenDevices([])
-            free = self._free(node, places, is_ordered=bool(ordered))
+            own = frozenset() if orders.anew else _owned(node, instance_uuid)
+            free = self._free(node, places, own, is_ordered=bool(ordered))
             wanted = requests or [{"count": 1} for _ in ordered]
             room = _Room(self, context, places, wanted, free)
             found, cells = _near(
@@ -123,13 +124,19 @@ class DeviceChoice:
         }
 
     def _free(
-        self, node: TrackedNode, places: Mapping[str, DeviceProvider], is_ordered: bool
+        self,
+        node: TrackedNode,
+        places: Mapping[str, DeviceProvider],
+        own: Collection[str],
+        is_ordered: bool,
     ) -> list[Device]:
-        """Return the devices that nobody has and that may be chosen."""
+        """Return the devices that nobody else has and that may be chosen, those of `own` first."""
         reported = {address for place in places.values() for address in place.addresses}
         in_placement = self._conf.pci.report_in_placement
-        taken = node.taken_devices()
-        return [
+        owners = node.device_owners()
+        others = {address: owner for address, owner in owners.items() if address not in own}
+        taken = others.keys() | pci.ruled_out(node.pci_devices, others).keys()
+        free = [
             device
             for device in node.pci_devices
             if device["address"] not in taken
@@ -139,6 +146,7 @@ class DeviceChoice:
                 or (device["address"] in reported and not is_ordered)
             )
         ]
+        return sorted(free, key=lambda device: device["address"] not in own)
 
     def _ordered(
         self,
@@ -154,6 +162,7 @@ class DeviceChoice:
         names = placement_translator.managed(node.tree, node.name)
         names = {uuid: name for name, uuid in names.items()}
         owners = node.device_owners()
+        ruled_out = pci.ruled_out(node.pci_devices, owners)
         by_address = {device["address"]: device for device in node.pci_devices}
         found: list[Device] = []
         for uuid, part in orders.parts.items():
@@ -164,10 +173,10 @@ class DeviceChoice:
                 raise _Refused(f"the devices of {names[uuid]} are gone")
             listed = places[uuid].addresses
             mine = [one for one in listed if owners.get(one) == instance_uuid]
-            free = [one for one in listed if one not in owners]
+            free = [one for one in listed if one not in owners and one not in ruled_out]
             usable = [*free, *mine] if orders.anew else [*mine, *free]
             if len(usable) < amount:
-                held = _told(listed, owners, instance_uuid)
+                held = _told(listed, {**ruled_out, **owners}, instance_uuid)
                 raise _Refused(
                     held or f"{amount} of {names[uuid]} are allocated, it has {len(listed)}"
                 )
@@ -237,6 +246,11 @@ def _near(
             if (found := choose(is_near)) is not None:
                 return found, one.cells
     return None, None
+
+
+def _owned(node: TrackedNode, instance_uuid: str) -> frozenset[str]:
+    owners = node.device_owners()
+    return frozenset(one for one, owner in owners.items() if owner == instance_uuid)
 
 
 def _told(listed: Sequence[str], owners: Mapping[str, str], instance_uuid: str) -> str:

@@ -23,4 +23,4 @@ def count(node: TrackedNode, conf: cfg.ConfigOpts) -> None:
     record.free_ram_mb = record.memory_mb - record.memory_mb_used
     record.free_disk_gb = record.local_gb - record.local_gb_used
     record.stats = dict(node.stats)
-    record.pci_device_pools = pci.pools(node.pci_devices, node.taken_devices())
+    record.pci_device_pools = pci.pools(node.pci_devices, node.device_owners())
