@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from compute.pci.tags import class_name, class_of, trait_names, traits_of
+from compute.pci.tags import class_of, traits_of
+from compute.requests.reading.device_names import class_name, trait_names
 
 Device = dict[str, Any]
 Request = Mapping[str, Any]
@@ -161,5 +162,5 @@ def _has(device: Device, tag: str, value: Any) -> bool:
     if tag == "resource_class":
         return class_of(device) == class_name(value)
     if tag == "traits":
-        return trait_names(value) <= traits_of(device)
+        return trait_names(value or "") <= traits_of(device)
     return device.get(tag) == value

@@ -27,13 +27,13 @@ from compute.pci.tags import (
     ONE_TIME_USE,
     ONE_TIME_USE_TRAIT,
     class_of,
-    is_true,
     traits_of,
 )
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.inventory_record import sized
 from compute.provider_tree.names import child_name
+from compute.requests.reading.values import is_true
 
 LOG = logging.getLogger(__name__)
 

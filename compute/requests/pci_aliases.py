@@ -5,10 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import os_resource_classes
-import os_traits
-
-from compute.requests.reading.values import custom_name
+from compute.requests.reading.device_names import class_name, class_of_product, trait_names
 from compute.requests.settings import PciAlias
 
 _FIELDS = frozenset(
@@ -19,7 +16,6 @@ _FIELDS = frozenset(
 )
 _TYPES = ("type-PCI", "type-PF", "type-VF", "vdpa")
 _NUMBER = re.compile(r"[0-9A-Fa-f]{4}")
-_CUSTOM = "CUSTOM_"
 
 
 class BadAlias(Exception):
@@ -41,7 +37,7 @@ def aliases_of(values: Iterable[str], in_placement: bool) -> dict[str, PciAlias]
             raise BadAlias(f"[pci]alias {name} has two device types, {types[name]} and {kind}.")
         if in_placement and name in found:
             raise BadAlias(f"[pci]alias {name} comes twice: placement can be asked for one only.")
-        found[name] = PciAlias(_class(value), _traits(value))
+        found[name] = PciAlias(_class(value), trait_names(value.get("traits", "")))
         if in_placement and not found[name].resource_class:
             raise BadAlias(f"[pci]alias needs vendor_id and product_id, or resource_class: {text}.")
     return found
@@ -67,19 +63,7 @@ def _read(text: str) -> Mapping[str, Any]:
 
 
 def _class(value: Mapping[str, Any]) -> str:
-    if not (given := value.get("resource_class")):
-        numbers = [value[key] for key in ("vendor_id", "product_id") if key in value]
-        return "_".join([f"{_CUSTOM}PCI", *numbers]).upper() if len(numbers) == 2 else ""
-    name = given.upper()
-    known = name in os_resource_classes.STANDARDS or name.startswith(_CUSTOM)
-    return name if known else custom_name(given)
-
-
-def _traits(value: Mapping[str, Any]) -> frozenset[str]:
-    given = value.get("traits") or ""
-    names = [name.upper() for name in given.split(",")] if given else []
-    standard, _ = os_traits.check_traits(names)
-    return frozenset(
-        name if name in standard or name.startswith(_CUSTOM) else custom_name(name)
-        for name in names
-    )
+    if given := value.get("resource_class"):
+        return class_name(given)
+    numbers = [value[key] for key in ("vendor_id", "product_id") if key in value]
+    return class_of_product(*numbers) if len(numbers) == 2 else ""

@@ -177,7 +177,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "requests.reading": {"records"},
         "requests.features": {"requests.reading"},
         "consumers": {"provider_tree", "records", "requests"},
-        "pci": {"exceptions", "provider_tree"},
+        "pci": {"exceptions", "provider_tree", "requests.reading"},
         # the one placement of what a guest asks for: pure
         "shares": {
             *("consumers", "pci.tags", "provider_tree", "report.consumers.resource_request"),

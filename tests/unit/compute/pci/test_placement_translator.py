@@ -82,7 +82,7 @@ class TestProviders:
         provider = one(
             device(
                 "0000:84:00.0",
-                traits="hw_gpu_api_vulkan, big,CUSTOM_MINE",
+                traits="HW_GPU_API_VULKAN,big,CUSTOM_MINE",
                 one_time_use="true",
                 live_migratable="no",
             )

@@ -38,7 +38,8 @@ def test_a_class_gets_a_name_that_placement_takes(given: str, name: str) -> None
     ("given", "names"),
     [
         ("custom_fast,hw-cpu", {"CUSTOM_FAST", "CUSTOM_HW_CPU"}),
-        ("compute_node", {"COMPUTE_NODE"}),
+        ("compute_node", {"CUSTOM_COMPUTE_NODE"}),
+        ("COMPUTE_NODE", {"COMPUTE_NODE"}),
         ("a, b", {"CUSTOM_A", "CUSTOM__B"}),
         ("custom-x", {"CUSTOM_CUSTOM_X"}),
         ("", set()),
