@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compute import exceptions
+from compute.provider_tree.inventory_record import with_reserved
 from compute.provider_tree.names import child_name, child_suffix
 from virt.inventory import Inventory, record
 from virt.ownership import is_foreign
@@ -19,7 +20,7 @@ from virt.pci_device import DeviceSpec, PciDevice, offered
 from virt.reshape.numa import CellProvider
 
 if TYPE_CHECKING:
-    from compute.provider_tree import ProviderTree
+    from compute.provider_tree import ProviderData, ProviderTree
 
 SRIOV_NET_VF = "SRIOV_NET_VF"
 
@@ -97,6 +98,7 @@ class CardProviders:
     def __init__(
         self, tree: "ProviderTree", nodename: str, functions: Sequence[PhysicalFunction]
     ) -> None:
+        self._tree = tree
         self._nodename = nodename
         self._parent_of = _parents(tree, nodename)
         self.functions = functions
@@ -114,17 +116,32 @@ class CardProviders:
                 self.gone.append(name)
 
     def wanted(self, parents: Mapping[str, str]) -> dict[str, CellProvider]:
-        """Return card → the provider it should have, given the name of the one above it."""
+        """Return card → the provider it should have, given the name of the one above it.
+
+        What an operator reserved, and other traits, come along from the provider it has now.
+        """
         return {
             one.name: CellProvider(
                 self._name(one.name, parents[one.name]),
                 parents[one.name],
-                one.inventory,
-                one.traits,
+                with_reserved(one.inventory, self._inventory(one.name)),
+                [*one.traits, *self._other_traits(one.name)],
                 PHYSNET_TRAIT,
             )
             for one in self.functions
         }
+
+    def _of_card(self, card: str) -> "list[ProviderData]":
+        return [self._tree.data(name) for name, of in self.present.items() if of == card]
+
+    def _inventory(self, card: str) -> Inventory:
+        """Return what the card's providers have; of two records, the one that keeps more."""
+        found: list[Inventory] = [one.inventory for one in self._of_card(card)]
+        return max(found, key=_reserved) if found else {}
+
+    def _other_traits(self, card: str) -> list[str]:
+        traits = {trait for one in self._of_card(card) for trait in one.traits}
+        return sorted(one for one in traits if not one.startswith(PHYSNET_TRAIT))
 
     def _is_of(self, name: str, card: str) -> bool:
         suffix = child_suffix(self._nodename, name)
@@ -167,3 +184,7 @@ def _with_virtual_functions(tree: "ProviderTree", nodename: str) -> list[str]:
         and SRIOV_NET_VF in one.inventory
         and any(trait.startswith(PHYSNET_TRAIT) for trait in one.traits)
     ]
+
+
+def _reserved(inventory: Inventory) -> int:
+    return inventory.get(SRIOV_NET_VF, {}).get("reserved", 0)

@@ -23,6 +23,7 @@ from compute.pci.device_healing import DeviceProvider, HealingRules, heal
 from compute.pci.devices import Device
 from compute.pci.tags import (
     MANAGED,
+    MARKS,
     NETWORK,
     ONE_TIME_USE,
     ONE_TIME_USE_TRAIT,
@@ -31,7 +32,7 @@ from compute.pci.tags import (
 )
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
-from compute.provider_tree.inventory_record import sized
+from compute.provider_tree.inventory_record import sized, with_reserved
 from compute.provider_tree.names import child_name
 from compute.requests.reading.values import is_true
 
@@ -105,6 +106,7 @@ def report(
     allocations: Allocations,
     taken: Collection[str] = (),
     rules: HealingRules | None = None,
+    former_traits: Collection[str] = (),
 ) -> bool:
     """Report the node's devices, and give their holders allocations of them.
 
@@ -113,6 +115,8 @@ def report(
         allocations gets none
     :param taken: addresses of the devices that the records say are in use
     :param rules: what may be changed of the allocations; None: all that is wrong
+    :param former_traits: those that tags named before. Where they name them no longer, they go.
+        Any other trait is somebody else's, and stays
     :return: whether allocations changed, so that they have to be written together with the tree
     :raises PlacementPciException: devices that can't be reported as they are configured
 
@@ -140,8 +144,9 @@ def report(
         # Placement refuses new allocations of reserved inventory, even in this request. So a
         # device for one use that is allocated by this request is reserved by the next one.
         tree.update_inventory(uuid, {name: _record(total, reserved[uuid])})
-        # All traits of the provider follow from tags.
-        tree.update_traits(uuid, provider.traits)
+        no_longer = (MARKS | set(former_traits)) - provider.traits
+        tree.remove_traits(uuid, *no_longer)
+        tree.add_traits(uuid, *provider.traits)
     for name in gone:
         _keep_what_is_taken(tree, name, allocations)
     return changed
@@ -209,11 +214,9 @@ def _reserved(
     """Return 1 for a device for one use that is used, else what is reserved now."""
     if provider.is_for_one_use and _used(allocations, uuid)[provider.resource_class]:
         return 1
-    # its class may have changed since
-    records = tree.data(uuid).inventory.values()
-    return min(
-        max((record.get("reserved", 0) for record in records), default=0), len(provider.addresses)
-    )
+    wanted = {provider.resource_class: {"total": len(provider.addresses)}}
+    kept = with_reserved(wanted, tree.data(uuid).inventory)
+    return int(kept[provider.resource_class]["reserved"])
 
 
 def _keep_what_is_taken(

@@ -11,7 +11,9 @@ NETWORK = "physical_network"
 ONE_TIME_USE = "one_time_use"
 ONE_TIME_USE_TRAIT = "HW_PCI_ONE_TIME_USE"
 
-_MARKS = {ONE_TIME_USE: ONE_TIME_USE_TRAIT, "live_migratable": "HW_PCI_LIVE_MIGRATABLE"}
+_MARK_OF_TAG = {ONE_TIME_USE: ONE_TIME_USE_TRAIT, "live_migratable": "HW_PCI_LIVE_MIGRATABLE"}
+#: the traits that tags decide on alone
+MARKS = frozenset(_MARK_OF_TAG.values())
 
 
 def class_of(device: Mapping[str, Any]) -> str:
@@ -23,5 +25,5 @@ def class_of(device: Mapping[str, Any]) -> str:
 
 def traits_of(device: Mapping[str, Any]) -> frozenset[str]:
     """Return the traits of a device's provider."""
-    marks = [trait for tag, trait in _MARKS.items() if is_true(device.get(tag))]
+    marks = [trait for tag, trait in _MARK_OF_TAG.items() if is_true(device.get(tag))]
     return frozenset([MANAGED, *marks]) | trait_names(device.get("traits") or "")

@@ -4,7 +4,7 @@ An inventory is a dict of resource class → record. A record has `total` and ma
 `DEFAULTS`; placement fills in those that are left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 #: resource class → record
@@ -42,3 +42,26 @@ def capacity(record: Mapping[str, Any] | None) -> int:
         return 0
     full = completed(record)
     return int((full["total"] - full["reserved"]) * full["allocation_ratio"])
+
+
+def with_reserved(wanted: Mapping[str, Mapping[str, Any]], known: Inventory) -> Inventory:
+    """Return the wanted inventory of a device with what is reserved of the `known` one.
+
+    No option says what to reserve of devices, so an operator did. What was reserved as a whole
+    stays so with another total. A class that is new gets it from those that it replaces.
+    """
+    replaced = [record for name, record in known.items() if name not in wanted]
+    return {
+        name: {**record, "reserved": _reserved(record["total"], known.get(name), replaced)}
+        for name, record in wanted.items()
+    }
+
+
+def _reserved(
+    total: int, before: Mapping[str, Any] | None, replaced: Iterable[Mapping[str, Any]]
+) -> int:
+    records = replaced if before is None else [before]
+    kept = [(one.get("reserved", 0), one["total"]) for one in records]
+    return max(
+        (total if amount >= of else min(amount, total) for amount, of in kept if amount), default=0
+    )

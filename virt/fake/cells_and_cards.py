@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from compute.provider_tree.cells import cell_name
+from compute.provider_tree.inventory_record import with_reserved
 from compute.provider_tree.names import child_name
 from virt.inventory import Inventory, cell_inventories
 from virt.ownership import Ownership
@@ -41,7 +42,7 @@ def cells_and_cards(
         numa.CellProvider(
             card_name(nodename, card),
             nodename if card.numa_node is None else names[card.numa_node],
-            card.inventory,
+            with_reserved(card.inventory, now.get(card_name(nodename, card), {})),
             card.traits,
             PHYSNET_TRAIT,
         )

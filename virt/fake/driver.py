@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.inventory_record import with_reserved
 from compute.provider_tree.names import child_name
 from virt.driver import ComputeDriver
 from virt.inventory import Inventory, record
@@ -174,7 +175,8 @@ class MediumFakeDriverWithNestedCustomResources(MediumFakeDriver):
         child = child_name(nodename, "child", "-")
         if not provider_tree.exists(child):
             provider_tree.new_child(child, nodename)
-        provider_tree.update_inventory(child, self.child_resources)
+        known = provider_tree.data(child).inventory
+        provider_tree.update_inventory(child, with_reserved(self.child_resources, known))
 
 
 class SameHostColdMigrateDriver(MediumFakeDriver):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations, give, held, holdings, take
+from compute.provider_tree.inventory_record import with_reserved
 from compute.provider_tree.names import child_name
 from compute.provider_tree.stock import Stock
 from virt.inventory import record
@@ -87,7 +88,7 @@ def _update_children(tree: "ProviderTree", nodename: str, slots: Mapping[str, in
         if total:
             ensure_child(tree, name, nodename)
             inventory = {MEM_ENCRYPTION_CONTEXT: {**record(total), "max_unit": 1}}
-            tree.update_inventory(name, inventory)
+            tree.update_inventory(name, with_reserved(inventory, tree.data(name).inventory))
             tree.add_traits(name, trait)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations, give, held, holdings, take
+from compute.provider_tree.inventory_record import with_reserved
 from compute.provider_tree.names import child_name, child_suffix
 from virt.ownership import Ownership, ensure_child, own_child, suffix_like
 from virt.reshape.removal import remove_provider
@@ -118,7 +119,8 @@ def _update_children(
                 remove_provider(tree, name, allocations)
             continue
         children[device] = ensure_child(tree, name, nodename)
-        tree.update_inventory(name, {classes[device]: dict(record)})
+        inventory = {classes[device]: dict(record)}
+        tree.update_inventory(name, with_reserved(inventory, tree.data(name).inventory))
     return children
 
 

@@ -8,6 +8,7 @@ from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
 from virt.testing import holdings, tree_snapshot
+from virt.testing.fences import FenceContract
 from virt.testing.interruption import Interrupted, InterruptibleTree
 from virt.testing.scenario import (
     OPERATORS_AGGREGATE,
@@ -16,6 +17,7 @@ from virt.testing.scenario import (
     ReshapeScenario,
     Scenario,
     World,
+    complain,
     report,
     update,
 )
@@ -36,7 +38,7 @@ REQUIRED_RESOURCES = (
 _INTERRUPTIONS = 40
 
 
-class DriverContract:
+class DriverContract(FenceContract):
     """Start-up and periodic updates. Subclasses have a fixture `scenario`, a Scenario."""
 
     def test_the_nodes_are_described(self, scenario: Scenario) -> None:
@@ -45,14 +47,14 @@ class DriverContract:
         nodes = list(driver.get_available_nodes())
         if not nodes or len(set(nodes)) < len(nodes):
             raise ContractBroken(f"get_available_nodes() returned {nodes!r} after init_host")
-        _complain(_node_complaints(driver, nodes))
+        complain(_node_complaints(driver, nodes))
 
     def test_a_first_start_leaves_a_picture_that_placement_takes(self, scenario: Scenario) -> None:
         """No class with a total of 0, no unknown names, ratios and reserved amounts said."""
         driver = scenario.start()
         world = World(driver)
         of_today = [update(driver, world.tree, name, "a first update") for name in world.nodes]
-        _complain(_picture_complaints(world, ratios_expected=all(of_today)))
+        complain(_picture_complaints(world, ratios_expected=all(of_today)))
 
     def test_what_others_have_stays_as_it_is(self, scenario: Scenario) -> None:
         """Other hosts' and operators' providers do, and so does what they put on a node."""
@@ -62,7 +64,7 @@ class DriverContract:
             before = tree_snapshot.taken(world.tree)
             for doing in ("a first update", "a second update"):
                 update(driver, world.tree, nodename, doing)
-                _complain(_theft_complaints(world, before, nodename), doing)
+                complain(_theft_complaints(world, before, nodename), doing)
 
     def test_a_second_update_changes_nothing(self, scenario: Scenario) -> None:
         """An update is idempotent."""
@@ -117,7 +119,7 @@ class DriverContract:
         for nodename in world.nodes:
             update(driver, world.tree, nodename)
         after = tree_snapshot.taken(world.tree)
-        _complain(tree_snapshot.differences(before, after), "an update of changed totals")
+        complain(tree_snapshot.differences(before, after), "an update of changed totals")
 
 
 class ReshapeContract(DriverContract):
@@ -136,7 +138,7 @@ class ReshapeContract(DriverContract):
             allocations = holdings.handed_over(world, nodename, scenario.held)
             before = copy.deepcopy(allocations)
             _reshape(driver, world.tree, nodename, allocations)
-            _complain(
+            complain(
                 holdings.complaints(before, allocations, scenario.renamed, world.tree, world),
                 "a reshape",
             )
@@ -148,7 +150,7 @@ class ReshapeContract(DriverContract):
         world = scenario.before()
         driver = scenario.start()
         _reshape_all(scenario, driver, world)
-        _complain(_picture_complaints(world), "a reshape")
+        complain(_picture_complaints(world), "a reshape")
 
     def test_a_reshape_leaves_what_others_have_as_it_is(self, scenario: ReshapeScenario) -> None:
         """Other nodes, other hosts, and operators."""
@@ -158,7 +160,7 @@ class ReshapeContract(DriverContract):
             before = tree_snapshot.taken(world.tree)
             allocations = holdings.handed_over(world, nodename, scenario.held)
             _reshape(driver, world.tree, nodename, allocations)
-            _complain(_theft_complaints(world, before, nodename), "a reshape")
+            complain(_theft_complaints(world, before, nodename), "a reshape")
 
     def test_a_reshape_without_consumers_goes_as_well(self, scenario: ReshapeScenario) -> None:
         """There may be nothing to move but inventory, and the result is the same."""
@@ -180,7 +182,7 @@ class ReshapeContract(DriverContract):
             update(driver, world.tree, nodename, "the update after a reshape")
             update(scenario.start(), world.tree, nodename, "the start after a reshape")
         after = tree_snapshot.taken(world.tree)
-        _complain(tree_snapshot.differences(before, after), "the update after a reshape")
+        complain(tree_snapshot.differences(before, after), "the update after a reshape")
 
     def test_a_reshape_can_be_tried_again(self, scenario: ReshapeScenario) -> None:
         """After a conflict the same driver is asked anew, with the tree and the amounts of old."""
@@ -207,12 +209,6 @@ class ReshapeContract(DriverContract):
         _same_but_for_uuids(expected, world.tree, "the start after a reshape that was cut short")
 
 
-def _complain(complaints: Iterable[str], doing: str = "") -> None:
-    lines = list(complaints)
-    if lines:
-        raise ContractBroken("\n".join([f"after {doing}:"] * bool(doing) + lines))
-
-
 def _updated_twice(first: ComputeDriver, second: ComputeDriver, doing: str) -> None:
     """Update each node twice. Raises ContractBroken if the second time changes anything."""
     world = World(first)
@@ -220,7 +216,7 @@ def _updated_twice(first: ComputeDriver, second: ComputeDriver, doing: str) -> N
         update(first, world.tree, nodename, "a first update")
         before = tree_snapshot.taken(world.tree)
         update(second, world.tree, nodename, doing)
-        _complain(tree_snapshot.differences(before, tree_snapshot.taken(world.tree)), doing)
+        complain(tree_snapshot.differences(before, tree_snapshot.taken(world.tree)), doing)
 
 
 def _node_complaints(driver: ComputeDriver, nodes: list[str]) -> Iterable[str]:
@@ -300,7 +296,7 @@ def _with_bare_providers_of(source: ProviderTree, tree: ProviderTree) -> Provide
 
 
 def _same_but_for_uuids(expected: ProviderTree, tree: ProviderTree, doing: str) -> None:
-    _complain(
+    complain(
         tree_snapshot.differences(
             tree_snapshot.taken(expected, uuids=False), tree_snapshot.taken(tree, uuids=False)
         ),

@@ -1,7 +1,7 @@
 """What a driver is tested with: how it is made, and a tree with providers of others."""
 
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +37,13 @@ OTHER_HOST = "another-host"
 
 class ContractBroken(AssertionError):
     """The driver did what its contract forbids, or not what it demands; the text says what."""
+
+
+def complain(complaints: Iterable[str], doing: str = "") -> None:
+    """Raise ContractBroken with the complaints, if there are any."""
+    lines = list(complaints)
+    if lines:
+        raise ContractBroken("\n".join([f"after {doing}:"] * bool(doing) + lines))
 
 
 @dataclass(frozen=True)

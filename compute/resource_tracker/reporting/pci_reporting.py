@@ -9,6 +9,7 @@ from compute.consumers import held_shares
 from compute.consumers.instance_resources import PCI_DEVICE
 from compute.pci import placement_translator
 from compute.pci.device_healing import HealingRules
+from compute.pci.tags import trait_names
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.inventory_record import sized
@@ -74,6 +75,7 @@ class PciReporting:
             gathered,
             node.taken_devices(),
             self._rules(node, told, corrected),
+            _former_traits(node),
         )
         for sentence in told - node.devices_told:
             LOG.warning("%s", sentence)
@@ -155,3 +157,9 @@ class PciReporting:
             if held and all(self._notes.has(uuid, provider) for provider in held):
                 holders[uuid] = set()
         return holders
+
+
+def _former_traits(node: TrackedNode) -> set[str]:
+    """Return the traits that tags of devices named when the node was last recorded."""
+    pools = [] if node.saved is None else node.saved.pci_device_pools
+    return {trait for pool in pools for trait in trait_names(pool.get("traits"))}

@@ -18,6 +18,7 @@ __all__ = ["forking"]
 #: modules whose tests run with a placement that offers what only Berth has, and without
 BOTH = {
     "test_dropped_additions",
+    "test_fenced_devices",
     "test_found_providers",
     "test_report_client_reading",
     "test_report_client_reshape",

@@ -202,8 +202,11 @@ class TestReport:
 
     def test_traits_of_tags_that_were_taken_away_go(self, tree):
         report(tree, NODE, [device("0000:84:00.0", traits="fast", live_migratable="yes")], {}, {})
-        report(tree, NODE, [device("0000:84:00.0", traits="slow")], {}, {})
-        assert tree.data("host1_0000:84:00.0").traits == {MANAGED, "CUSTOM_SLOW"}
+        tree.add_traits("host1_0000:84:00.0", "CUSTOM_FAULTY")
+        slow = [device("0000:84:00.0", traits="slow")]
+        report(tree, NODE, slow, {}, {}, former_traits={"CUSTOM_FAST"})
+        expected = {MANAGED, "CUSTOM_SLOW", "CUSTOM_FAULTY"}
+        assert tree.data("host1_0000:84:00.0").traits == expected
 
     def test_a_device_that_is_gone_is_removed(self, tree):
         report(tree, NODE, [device("0000:84:00.0")], {}, {})
@@ -277,10 +280,15 @@ class TestOneTimeUse:
         report(tree, NODE, [], {}, held)
         assert self.reserved(tree) == 1
 
-    def test_others_are_never_reserved(self, tree):
+    def test_of_others_is_reserved_what_an_operator_reserved(self, tree):
         report(tree, NODE, [device("0000:84:00.0")], {}, {})
-        report(tree, NODE, [device("0000:84:00.0")], {}, self.held(tree))
-        assert tree.data("host1_0000:84:00.0").inventory[self.CLASS]["reserved"] == 0
+        uuid = tree.data("host1_0000:84:00.0").uuid
+        for reserved in (1, 0):
+            record = tree.data(uuid).inventory[self.CLASS] | {"reserved": reserved}
+            tree.update_inventory(uuid, {self.CLASS: record})
+            for allocations in ({}, self.held(tree), {}):
+                report(tree, NODE, [device("0000:84:00.0")], {}, allocations)
+                assert tree.data(uuid).inventory[self.CLASS]["reserved"] == reserved
 
     def test_a_reservation_stays_until_an_operator_takes_it_back(self, tree):
         """Whoever made it: nobody can tell that it isn't an operator's."""

@@ -2,7 +2,13 @@
 
 import pytest
 
-from compute.provider_tree.inventory_record import DEFAULTS, LARGEST, capacity, completed
+from compute.provider_tree.inventory_record import (
+    DEFAULTS,
+    LARGEST,
+    capacity,
+    completed,
+    with_reserved,
+)
 
 
 def test_fields_left_out_have_placements_defaults():
@@ -36,3 +42,23 @@ def test_the_record_itself_stays_as_it_is():
 )
 def test_capacity_is_what_is_not_reserved_times_the_ratio_in_whole_numbers(record, room):
     assert capacity(record) == room
+
+
+@pytest.mark.parametrize(
+    ("before", "total", "reserved"),
+    [
+        ({}, 8, 0),
+        ({"A": {"total": 8}}, 8, 0),
+        ({"A": {"total": 8, "reserved": 3}}, 8, 3),
+        ({"A": {"total": 8, "reserved": 3}}, 2, 2),
+        ({"A": {"total": 8, "reserved": 8}}, 16, 16),
+        ({"A": {"total": 8, "reserved": 9}}, 4, 4),
+        ({"FORMER": {"total": 2, "reserved": 2}}, 5, 5),
+        ({"FORMER": {"total": 2, "reserved": 1}, "OTHER": {"total": 9, "reserved": 3}}, 8, 3),
+        ({"A": {"total": 8}, "FORMER": {"total": 2, "reserved": 2}}, 8, 0),
+    ],
+)
+def test_of_a_device_is_reserved_what_was(before, total, reserved):
+    wanted = {"A": {"total": total, "reserved": 0, "max_unit": 1}}
+    expected = {"A": {"total": total, "reserved": reserved, "max_unit": 1}}
+    assert with_reserved(wanted, before) == expected

@@ -133,6 +133,18 @@ class UpdatesAllNodesAtOnce(FakeMultiNodeDriver):
             super().update_provider_tree(tree, node, allocations)
 
 
+class OffersFencedDevices(MediumFakeDriverWithNestedCustomResources):
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        super().update_provider_tree(tree, nodename, allocations)
+        tree.update_inventory(f"{nodename}-child", {"CUSTOM_MAGIC": record(10)})
+
+
+class ReplacesTraitsOfItsChild(MediumFakeDriverWithNestedCustomResources):
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        super().update_provider_tree(tree, nodename, allocations)
+        tree.update_traits(f"{nodename}-child", ["CUSTOM_MAGIC"])
+
+
 # Again and again
 
 

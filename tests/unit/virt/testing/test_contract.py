@@ -115,6 +115,18 @@ def test_a_restart_must_change_nothing(run):
 
 
 @pytest.mark.parametrize(
+    ("driver_class", "says"),
+    [
+        (broken.OffersFencedDevices, "an update of fenced devices:\ninventory of provider host1-"),
+        (broken.ReplacesTraitsOfItsChild, "an update of fenced devices:\ntraits of provider host1"),
+    ],
+)
+def test_what_an_operator_fences_off_must_stay_so(run, driver_class, says):
+    test = "test_what_an_operator_keeps_of_a_device_stays_kept"
+    assert says in complaint(run, test, driver_class)
+
+
+@pytest.mark.parametrize(
     ("test", "says"),
     [
         ("test_a_half_edited_tree_is_finished", "a tree that another one left after 2 edits:"),

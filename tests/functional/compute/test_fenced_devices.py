@@ -1,0 +1,125 @@
+"""What an operator fences off stays so: `reserved` and traits on the providers of devices."""
+
+import json
+from functools import partial
+
+import pytest
+
+from tests.unit.virt.node.hosts import GPUS, TYPE, KnownHost, network_card
+from virt.libvirt import LibvirtDriver
+from virt.pci_device import PciDevice
+
+CARD = [PciDevice("0000:85:00.0", "10de", "1db6", 0)]
+SPECS = [
+    {"devname": "ens1", "physical_network": "physnet1"},
+    {"vendor_id": "10de", "resource_class": "gpu", "traits": "fast,hw_gpu_api_vulkan"},
+]
+#: last part of the provider's name → its class
+DEVICES = {
+    "amd_sev": "MEM_ENCRYPTION_CONTEXT",
+    GPUS[0]: "VGPU",
+    "ens1": "SRIOV_NET_VF",
+    "0000:85:00.0": "CUSTOM_GPU",
+}
+FAULTY = "CUSTOM_FAULTY"
+
+
+@pytest.fixture
+def known(host):
+    return KnownHost(
+        hostname=host.name,
+        creatable={GPUS[0]: {TYPE: 3, "small": 6}},
+        pci_devices=[*CARD, *network_card("ens1", 0x90, 4, numa_node=1)],
+        encryption_slots={"amd_sev": 9},
+    )
+
+
+@pytest.fixture
+def start(host, known):
+    def start(specs=SPECS, **options):
+        defaults = {
+            "devices__enabled_mdev_types": [TYPE],
+            "pci__report_in_placement": True,
+            "pci__device_spec": [json.dumps(spec) for spec in specs],
+        }
+        for name, value in (defaults | options).items():
+            group, _, option = name.rpartition("__")
+            host.conf.set_override(option, value, group or None)
+        host.start(partial(LibvirtDriver, host_info=known))
+        assert host.outcome.failures == {}
+
+    return start
+
+
+def devices_of(outsider, host):
+    """Last part of the name → uuid."""
+    found = outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
+    return {
+        row["name"].removeprefix(f"{host.name}_"): row["uuid"]
+        for row in found["resource_providers"]
+        if row["uuid"] != host.uuid
+    }
+
+
+def fence(outsider, uuid, name, reserved=None):
+    """Reserve all of the provider, or so much, and mark it."""
+    inventory = outsider.inventory(uuid)[name]
+    kept = inventory["total"] if reserved is None else reserved
+    outsider.set_inventory(uuid, {name: inventory | {"reserved": kept}})
+    outsider.set_traits(uuid, [*outsider.traits(uuid), FAULTY])
+
+
+def offered(outsider, uuid):
+    """Class → what may be allocated, and whether the provider is marked."""
+    inventory = outsider.inventory(uuid)
+    free = {name: record["total"] - record["reserved"] for name, record in inventory.items()}
+    return free, FAULTY in outsider.traits(uuid)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_fenced_device_is_not_offered_again_by_a_start(device, host, start, outsider):
+    start()
+    uuid = devices_of(outsider, host)[device]
+    fence(outsider, uuid, DEVICES[device])
+    start()
+    assert offered(outsider, uuid) == ({DEVICES[device]: 0}, True)
+    sent = len(host.adapter.writes)
+    assert (host.update().failures, host.adapter.writes[sent:]) == ({}, [])
+
+
+def test_a_part_that_is_kept_stays_kept(host, start, outsider):
+    start()
+    uuid = devices_of(outsider, host)["ens1"]
+    fence(outsider, uuid, "SRIOV_NET_VF", reserved=1)
+    start()
+    assert offered(outsider, uuid) == ({"SRIOV_NET_VF": 3}, True)
+
+
+def test_a_fenced_card_stays_so_when_it_gets_another_class_and_total(host, start, outsider):
+    start()
+    uuid = devices_of(outsider, host)[GPUS[0]]
+    fence(outsider, uuid, "VGPU")
+    start(devices__enabled_mdev_types=["small"], berth__mdev_classes={"small": "CUSTOM_SMALL"})
+    assert offered(outsider, uuid) == ({"CUSTOM_SMALL": 0}, True)
+
+
+def test_a_fenced_card_stays_so_when_cells_are_modelled_and_back(host, start, outsider):
+    start()
+    fence(outsider, devices_of(outsider, host)["ens1"], "SRIOV_NET_VF")
+    start(berth__numa_in_placement=True)
+    below_cell = devices_of(outsider, host)["ens1_numa1"]
+    assert offered(outsider, below_cell) == ({"SRIOV_NET_VF": 0}, True)
+    start(berth__numa_in_placement=False)
+    assert offered(outsider, devices_of(outsider, host)["ens1"]) == ({"SRIOV_NET_VF": 0}, True)
+
+
+def test_a_trait_that_the_tags_name_no_longer_goes_and_others_stay(host, start, outsider):
+    start()
+    uuid = devices_of(outsider, host)["0000:85:00.0"]
+    fence(outsider, uuid, "CUSTOM_GPU")
+    assert outsider.traits(uuid) >= {"CUSTOM_FAST", "HW_GPU_API_VULKAN", FAULTY}
+    start([SPECS[0], {**SPECS[1], "traits": "slow", "live_migratable": "yes"}])
+    marks = {"CUSTOM_SLOW", FAULTY, "COMPUTE_MANAGED_PCI_DEVICE"}
+    assert outsider.traits(uuid) - {"OWNER_NOVA"} == marks | {"HW_PCI_LIVE_MIGRATABLE"}
+    start([SPECS[0], {**SPECS[1], "traits": None}])
+    assert outsider.traits(uuid) - {"OWNER_NOVA"} == marks - {"CUSTOM_SLOW"}
