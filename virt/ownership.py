@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from compute import exceptions
 from compute.provider_tree.names import child_suffix
+from compute.provider_tree.owners import has_other_owner
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderData, ProviderTree
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 #: Says whether a suffix is of a kind that the driver gives its providers.
 Kind = Callable[[str], bool]
 
-_OWNER = "OWNER_"
-_COMPUTE = "OWNER_NOVA"
 _OF_THE_TRACKER = "COMPUTE_MANAGED_PCI_DEVICE"
 
 
@@ -60,9 +59,7 @@ def suffix_like(pattern: str) -> Kind:
 
 def is_foreign(provider: "ProviderData") -> bool:
     """Say whether a provider's traits show that it isn't the driver's."""
-    return _OF_THE_TRACKER in provider.traits or any(
-        trait.startswith(_OWNER) and trait != _COMPUTE for trait in provider.traits
-    )
+    return _OF_THE_TRACKER in provider.traits or has_other_owner(provider.traits)
 
 
 def own_child(tree: "ProviderTree", name: str) -> "ProviderData | None":

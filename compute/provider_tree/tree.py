@@ -61,6 +61,7 @@ class ProviderTree:
         self._forest = ProviderForest()
         self._removed: set[str] = set()
         self._conflicts: set[str] = set()
+        self._filled: set[str] = set()
 
     @property
     def roots(self) -> ValuesView[ProviderNode]:
@@ -86,6 +87,7 @@ class ProviderTree:
                 twin._forest.adopt_copy(root)
             twin._removed |= self._removed
             twin._conflicts |= self._conflicts
+            twin._filled |= self._filled
             return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -325,11 +327,18 @@ class ProviderTree:
         A `generation` is stored either way.
         """
         node = self._forest.get(name_or_uuid)
+        self._filled.add(node.uuid)
         changed = node.inventory_differs(inventory)
         if changed:
             node.inventory = copied_inventory(inventory)
         node.note_generation(generation)
         return changed
+
+    @property
+    def filled(self) -> frozenset[str]:
+        """Return the uuids of the providers that `update_inventory` was called for, here."""
+        with self.lock:
+            return frozenset(self._filled)
 
     def has_sharing_provider(self, resource_class: str) -> bool:
         """Say whether some provider shares `resource_class` with its aggregates."""

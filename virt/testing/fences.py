@@ -2,7 +2,7 @@
 
 import copy
 
-from compute.provider_tree import ProviderTree
+from compute.provider_tree import ProviderTree, owners
 from compute.provider_tree.cells import HUGEPAGES
 from virt.testing import tree_snapshot
 from virt.testing.scenario import OPERATORS_TRAIT, Scenario, World, complain, update
@@ -15,7 +15,7 @@ class FenceContract:
     """A faulty device that an operator took out of use is not offered again."""
 
     def test_what_an_operator_keeps_of_a_device_stays_kept(self, scenario: Scenario) -> None:
-        """`reserved` of the driver's providers below a root, and traits on them, stay."""
+        """Of the driver's providers below a root, `reserved` stays, and so do traits of others."""
         driver = scenario.start()
         world = World(driver)
         for nodename in world.nodes:
@@ -35,7 +35,7 @@ def _fence(world: World) -> None:
         provider = world.tree.data(uuid)
         if provider.parent_uuid is not None and provider.name not in world.foreign:
             _reserve_all(world.tree, uuid)
-            world.tree.add_traits(uuid, OPERATORS_TRAIT)
+            world.tree.add_traits(uuid, OPERATORS_TRAIT, owners.COMPUTE)
 
 
 def _reserve_all(tree: ProviderTree, uuid: str) -> None:

@@ -1,13 +1,13 @@
 """Which traits the tracker wants on a node's root provider (compute.md §4.7)."""
 
 import logging
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Collection, Hashable, Iterable, Mapping, Set
 
 import os_traits
 
 from compute import exceptions
 from compute.driver import ServiceDriver
-from compute.provider_tree import ProviderTree
+from compute.provider_tree import ProviderSubTree, owners
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.records.service import Service
@@ -17,7 +17,7 @@ from compute.report.wire.context import RequestContext
 LOG = logging.getLogger(__name__)
 
 # They say whose provider it is. Older placements don't know them.
-MARKERS = (os_traits.COMPUTE_NODE, os_traits.OWNER_NOVA)
+MARKERS = (os_traits.COMPUTE_NODE, owners.COMPUTE)
 
 
 class RootTraits:
@@ -37,7 +37,7 @@ class RootTraits:
         self._markers: set[str] | None = None
         self._service: tuple[Hashable, Service | None] | None = None
 
-    def of(self, context: RequestContext, node: ComputeNode, tree: ProviderTree) -> set[str]:
+    def of(self, context: RequestContext, node: ComputeNode, tree: ProviderSubTree) -> set[str]:
         """Return the root's traits: those in the tree, corrected by the tracker.
 
         Raises TraitRetrievalFailed if placement doesn't tell which traits it knows.
@@ -52,6 +52,22 @@ class RootTraits:
             self._known_markers(context, current),
             service.disabled if service else None,
         )
+
+    def mark_own(
+        self, context: RequestContext, tree: ProviderSubTree, named: Collection[str]
+    ) -> None:
+        """Mark what was filled of the node's tree, and the `named` providers, as the service's.
+
+        A provider that names another owner gets no mark. Raises TraitRetrievalFailed if placement
+        doesn't tell which traits it knows.
+        """
+        root = tree.scope_rp_uuid
+        if owners.COMPUTE not in self._known_markers(context, tree.data(root).traits):
+            return
+        filled = tree.filled.intersection(tree.get_provider_uuids(root))
+        for uuid in filled.union(named):
+            if not owners.has_other_owner(tree.data(uuid).traits):
+                tree.add_traits(uuid, owners.COMPUTE)
 
     def forget(self) -> None:
         """Ask placement again which markers it knows, at the next update."""

@@ -149,6 +149,10 @@ class ProviderAdditions:
                 records[uuid] = {name: before[name] for name in lost.classes}
         return MergedAdditions(after, removed, records, kept)
 
+    def named(self, tree: ProviderSubTree) -> set[str]:
+        """Return the uuids of the providers in the tree that entries are about."""
+        return set(self._chosen(tree))
+
     def _added(self, uuid: str, listed: Added, taken: TakenOut) -> Added:
         """Return the part of what entries list that counts as the files' own.
 

@@ -119,6 +119,7 @@ class Reporting:
         tree.update_traits(node.name, self._traits.of(context, node.record, tree))
         allocations = self._pci.report(context, tree, node, reshaped.after if reshaped else None)
         owned = self.additions.merge(context, additions, tree, given)
+        self._traits.mark_own(context, tree, additions.named(tree))
         return WantedProviders(node.name, tree, reshaped, allocations, owned, before)
 
     def flush(self, context: RequestContext, wanted: WantedProviders) -> None:

@@ -20,6 +20,7 @@ BOTH = {
     "test_dropped_additions",
     "test_fenced_devices",
     "test_found_providers",
+    "test_owner_trait",
     "test_report_client_reading",
     "test_report_client_reshape",
     "test_report_client_tree_sync",

@@ -105,7 +105,7 @@ def test_pinned_guests_vgpus_and_cards_of_a_hypervisor_of_our_own(start, outside
         GPUS[1]: {"VGPU": 1},
         "ens1": {"SRIOV_NET_VF": 4},
     }
-    assert outsider.traits(tree["ens1"]) == {"CUSTOM_PHYSNET_PHYSNET1"}
+    assert outsider.traits(tree["ens1"]) == {"CUSTOM_PHYSNET_PHYSNET1", "OWNER_NOVA"}
     assert outsider.allocations(pinned) == {host.uuid: {"PCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 1}}
     assert outsider.allocations(floating) == {host.uuid: {"VCPU": 1}}
     assert host.moves() == 1

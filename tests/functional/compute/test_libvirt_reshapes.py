@@ -235,7 +235,7 @@ class TestMemoryEncryption:
         sev = tree["amd_sev"]
         assert outsider.inventory(sev)["MEM_ENCRYPTION_CONTEXT"]["max_unit"] == 1
         assert (outsider.traits(sev), outsider.totals(tree["amd_sev_es"])) == (
-            traits,
+            traits | {"OWNER_NOVA"},
             {"MEM_ENCRYPTION_CONTEXT": 8},
         )
         assert not outsider.traits(host.uuid) & traits
@@ -287,7 +287,7 @@ class TestCells:
         assert outsider.allocations(unknown) == {host.uuid: {"DISK_GB": 20}, tree["numa0"]: moved}
         assert outsider.allocations(stranger) == {elsewhere: {"VCPU": 4}}
         assert outsider.shown(tree["ens1_numa1"])["parent_provider_uuid"] == tree["numa1"]
-        assert outsider.traits(tree["ens1_numa1"]) == {"CUSTOM_PHYSNET_PHYSNET1"}
+        assert outsider.traits(tree["ens1_numa1"]) == {"CUSTOM_PHYSNET_PHYSNET1", "OWNER_NOVA"}
         assert not outsider.exists(card)
         start()
         assert (host.adapter.writes, host.update().failures) == ([], {})

@@ -52,7 +52,7 @@ def test_each_device_is_a_child_of_the_root(host, start, outsider):
     assert set(found) == {device.address for device in GPUS}
     for uuid in found.values():
         assert outsider.totals(uuid) == {CLASS: 1}
-        assert outsider.traits(uuid) == {"CUSTOM_FAST", "COMPUTE_MANAGED_PCI_DEVICE"}
+        assert outsider.traits(uuid) == {"CUSTOM_FAST", "COMPUTE_MANAGED_PCI_DEVICE", "OWNER_NOVA"}
     sent = len(host.adapter.writes)
     assert (host.update().failures, host.adapter.writes[sent:]) == ({}, [])
 

@@ -109,7 +109,8 @@ class TestCrash:
         with pytest.raises(Crash):
             flat_host.start(NestingDriver, prepare=crash_after)
         flat_host.start(NestingDriver)
-        assert flat_host.adapter.writes == []
+        # Without whole trees, the traits of new providers are written after the reshape.
+        assert [one for one in flat_host.adapter.writes if not one[1].endswith("/traits")] == []
         assert outsider.totals(flat_host.uuid) == {"DISK_GB": 1028}
 
 

@@ -170,8 +170,8 @@ class TestReshapeAtStartUp:
     def test_r4_only_the_root_has_the_traits_of_a_node(self, spread, outsider):
         uuids = tree_of(outsider, spread)
         assert outsider.traits(uuids[spread.name]) >= CAPABILITIES
-        assert outsider.traits(uuids[f"{spread.name}-numa1"]) == set()
-        assert outsider.traits(uuids[f"{spread.name}-pf1_1"]) == {"CUSTOM_PHYSNET_0"}
+        assert outsider.traits(uuids[f"{spread.name}-numa1"]) == {"OWNER_NOVA"}
+        assert outsider.traits(uuids[f"{spread.name}-pf1_1"]) == {"CUSTOM_PHYSNET_0", "OWNER_NOVA"}
 
     def test_r4_only_the_root_and_the_pool_are_in_the_aggregate(self, spread, outsider):
         uuids = [*tree_of(outsider, spread).values(), spread.driver.pool]
