@@ -195,6 +195,13 @@ class ComputeDriver:
         """Return the uuids of the guests on this host."""
         raise NotImplementedError
 
+    def all_instance_uuids(self) -> list[str]:
+        """Return the uuids of the guests on this host, whether or not it has their records.
+
+        What they hold of this host is never removed.
+        """
+        return self.list_instance_uuids()
+
     def get_num_instances(self) -> int:
         """Return the number of guests on this host."""
         return len(self.list_instances())

@@ -13,15 +13,11 @@ _BATCH = 1000
 
 
 class RecordedEvidence:
-    """Reads the records of a host, anew each time.
+    """Reads the records of a host, anew each time."""
 
-    `driver_manages_instances` says whether the instances of the host's nodes are in the records.
-    """
-
-    def __init__(self, cell: CellDatabase, host: str, driver_manages_instances: bool) -> None:
+    def __init__(self, cell: CellDatabase, host: str) -> None:
         self._cell = cell
         self._host = host
-        self._driver_manages_instances = driver_manages_instances
 
     def know_instances(self) -> bool:
         """Say whether the records know any instance. If not, they prove nothing."""
@@ -67,7 +63,6 @@ class RecordedEvidence:
                 None if migration is None else moved.get(migration.instance_uuid),
                 moves.get(consumer, ()),
                 records_know_instances=know_instances,
-                driver_manages_instances=self._driver_manages_instances,
             )
 
         return {consumer: evidence(consumer) for consumer in consumers}

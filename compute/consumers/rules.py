@@ -42,6 +42,8 @@ class ConsumerKind(enum.StrEnum):
     #: it holds something of this host's own provider, and the records, which know instances,
     #: don't know it
     UNRECORDED = "unrecorded"
+    #: the hypervisor of this host has it, and the records don't know that: they are wrong
+    RUNNING = "running"
     #: another host may know it
     NOT_OURS = "not ours to judge"
     #: neither an instance nor a migration, says its type
@@ -52,6 +54,8 @@ class ConsumerKind(enum.StrEnum):
 SETTLED = frozenset({ConsumerKind.HERE, ConsumerKind.ON_ITS_WAY})
 #: consumers that are proven leftovers of this host
 LEFTOVER = frozenset({ConsumerKind.GONE, ConsumerKind.ELSEWHERE, ConsumerKind.UNRECORDED})
+#: of these, records that are too old may be wrong: only the hypervisor knows
+UNLESS_RUNNING = LEFTOVER - {ConsumerKind.GONE}
 
 
 @dataclass(frozen=True)
@@ -95,9 +99,11 @@ class Evidence:
     :param alone_here: it certainly holds something only of this host's providers and of sharing
         providers
     :param records_know_instances: the records know any instance at all, a deleted one included
-    :param driver_manages_instances: the node's instances are the driver's, and so in the records
     :param moved_is_placed: `moved` itself holds something of its node, if it has a node; True
         until placement was asked
+    :param runs_here: the hypervisor of this host has the guest: the consumer, or `moved`; None if
+        nobody can tell, and `doubt` is why
+    :param holds_here: it holds something of a provider of this host
     """
 
     host: str
@@ -108,8 +114,16 @@ class Evidence:
     consumer_type: str | None = None
     alone_here: bool = False
     records_know_instances: bool = True
-    driver_manages_instances: bool = True
     moved_is_placed: bool = True
+    runs_here: bool | None = False
+    doubt: str = ""
+    holds_here: bool = True
+
+    @property
+    def guest(self) -> str | None:
+        """The uuid of the guest: for a migration, its instance's; None if it isn't recorded."""
+        known = self.instance or self.moved
+        return None if known is None else known.uuid
 
 
 def judge(place: JudgedProvider, evidence: Evidence) -> ConsumerVerdict:
@@ -118,11 +132,44 @@ def judge(place: JudgedProvider, evidence: Evidence) -> ConsumerVerdict:
         return ConsumerVerdict(
             ConsumerKind.OTHER_TYPE, f"its consumer type is {evidence.consumer_type}"
         )
+    verdict = _by_the_records(place, evidence)
+    if verdict.kind in SETTLED:
+        return verdict
+    if evidence.runs_here and _is_of_the_guest(place, evidence):
+        return ConsumerVerdict(
+            ConsumerKind.RUNNING,
+            "running here, not in the records"
+            if verdict.kind in (ConsumerKind.UNRECORDED, ConsumerKind.NOT_OURS)
+            else f"running here, but by the records {verdict.reason}",
+        )
+    if evidence.runs_here is None and verdict.kind in UNLESS_RUNNING:
+        return in_doubt(verdict, evidence)
+    return verdict
+
+
+def in_doubt(verdict: ConsumerVerdict, evidence: Evidence) -> ConsumerVerdict:
+    """Return that a leftover isn't proven, because nobody can tell what runs here."""
+    return ConsumerVerdict(ConsumerKind.NOT_OURS, f"{verdict.reason}, but {evidence.doubt}")
+
+
+def _by_the_records(place: JudgedProvider, evidence: Evidence) -> ConsumerVerdict:
     if evidence.instance is not None:
         return _of_instance(place, evidence, evidence.instance)
     if evidence.migration is not None:
         return _of_migration(place, evidence, evidence.migration)
     return _unrecorded(place, evidence)
+
+
+def _is_of_the_guest(place: JudgedProvider, evidence: Evidence) -> bool:
+    """Say whether a guest that runs here may hold the provider for that.
+
+    What it holds of another host is left over there, unless it is all that it holds. A migration
+    holds for its guest only where the records have the guest elsewhere.
+    """
+    moved = evidence.moved
+    if moved is not None and not moved.deleted and moved.host == evidence.host:
+        return False
+    return place.node is not None or place.shares or not evidence.holds_here
 
 
 def is_alone_here(
@@ -257,10 +304,6 @@ def _unrecorded(place: JudgedProvider, evidence: Evidence) -> ConsumerVerdict:
     if place.shares:
         return ConsumerVerdict(
             ConsumerKind.NOT_OURS, f"{reason}, but other hosts may hold of a sharing provider"
-        )
-    if not evidence.driver_manages_instances:
-        return ConsumerVerdict(
-            ConsumerKind.NOT_OURS, f"{reason}, but the node's driver manages no instances"
         )
     return ConsumerVerdict(ConsumerKind.UNRECORDED, reason)
 

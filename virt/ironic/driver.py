@@ -166,6 +166,11 @@ class IronicDriver(ComputeDriver):
         nodes = (self._known or {}).values()
         return [uuid for node in nodes if (uuid := node.instance_uuid) is not None and uuid in here]
 
+    def all_instance_uuids(self) -> list[str]:
+        """Return the uuids of all instances that have a machine, asking the source anew."""
+        nodes = self._refresh().values()
+        return [node.instance_uuid for node in nodes if node.instance_uuid is not None]
+
     def get_host_ip_addr(self) -> str:
         """Return the configured `my_ip`."""
         return self.conf.my_ip

@@ -16,6 +16,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.cli.access import placement_access
+from compute.cli.access.host_driver import host_driver
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
 from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
@@ -42,7 +43,6 @@ from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
 from compute.report.wire.failures import Refusal, why
-from compute.service.drivers import DriverLoadError, driver_class
 from compute.service.signals import finished_first
 
 FAILED = 1
@@ -55,13 +55,19 @@ NO_EVIDENCE = (
     "nothing is deleted. Is it this host's state_path?"
 )
 
+IN_DOUBT = (
+    "nobody can tell which guests run on {}: {}. So nothing is deleted. If you know that a "
+    "provider's consumers are gone: --force with --resource_provider."
+)
+
 EXIT_CODES = """\
 exit codes:
     0  nothing was found; with --undo: everything is back
     1  an error, or a deletion failed: it ends there
     3  something was found, and not (all of it) deleted; what --suspects tells doesn't count
     4  something was found, and deleted
-    5  --delete is refused: the records know no instance at all, and prove nothing
+    5  --delete is refused: the records know no instance at all, and prove nothing; or the driver
+       can't list the guests of this host
 """
 
 FAILURES = (
@@ -81,9 +87,10 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     """Find allocations of instances and migrations that are gone, and delete them if asked to.
 
     With --delete, what the records of this host prove to be its leftovers is removed, if it is
-    still as it was read. What another host may know – on providers that share, or of nodes that
-    aren't this host's – is only deleted with --resource_provider naming the provider. On a terminal
-    it is shown and asked for first.
+    still as it was read. A guest that the hypervisor has keeps all, whatever the records say. What
+    another host may know – on providers that share, or of nodes that aren't this host's – is only
+    deleted with --resource_provider naming the provider. On a terminal it is shown and asked for
+    first.
     """
     asked = _parser().parse_args(arguments)
     _check(asked)
@@ -140,6 +147,9 @@ def _run_once(
         if deletes and not auditor.has_evidence():
             say(PROGRAM, NO_EVIDENCE.format(conf.state_path))
             return REFUSED
+        if asked.delete and not asked.force and (doubt := auditor.doubt()):
+            say(PROGRAM, IN_DOUBT.format(conf.host, doubt))
+            return REFUSED
         journal = asked.journal or default_path(Path(conf.state_path))
         orphans = _lasting(auditor.orphans(asked.resource_provider), grace)
         with Journal(journal) as opened:
@@ -177,7 +187,7 @@ class _Site:
             admin_context(),
             self.cell,
             self.conf.host,
-            _manages_instances(self.conf),
+            lambda: host_driver(self.conf, self.cell),
             lambda total: _bar(total, hidden),
         )
 
@@ -213,19 +223,16 @@ def _at_site(
         return FAILED
 
 
-def _manages_instances(conf: cfg.ConfigOpts) -> bool:
-    """Whether this host's instances are in its records; False if its driver can't be found."""
-    try:
-        return driver_class(conf.compute_driver).manages_instances
-    except DriverLoadError:
-        return False
-
-
 def _parser() -> argparse.ArgumentParser:
     options = parser("audit", audit.__doc__ or "", EXIT_CODES)
     options.add_argument("--delete", action="store_true", help="delete what is found")
     options.add_argument(
         "--yes", action="store_true", help="with --delete: don't ask, on a terminal either"
+    )
+    options.add_argument(
+        "--force",
+        action="store_true",
+        help="with --delete and --resource_provider: also if the driver can't list its guests",
     )
     options.add_argument(
         "--resource_provider",
@@ -286,6 +293,8 @@ def _check(asked: argparse.Namespace) -> None:
     for option in ("journal", "yes"):
         if getattr(asked, option) and not asked.delete:
             raise UnusableInput(f"--{option} is for --delete.")
+    if asked.force and not (asked.delete and asked.resource_provider):
+        raise UnusableInput("--force needs --delete and --resource_provider.")
     others = (asked.delete, asked.resource_provider, asked.json, asked.grace, asked.suspects)
     if asked.undo and any(others):
         raise UnusableInput("--undo goes with no other option than --dry-run.")

@@ -17,9 +17,11 @@ from compute.consumers.rules import (
     ConsumerKind,
     ConsumerVerdict,
     Evidence,
+    in_doubt,
     is_alone_here,
     judge,
 )
+from compute.consumers.running import RunningGuests
 from compute.maintenance.audit.audit_reads import AuditedProvider, AuditReads
 from compute.maintenance.provider_details import all_providers
 from compute.provider_tree.allocation_records import Amounts
@@ -107,6 +109,8 @@ def _unwatched(total: int) -> Iterator[Callable[[], None]]:
 class Auditor:
     """Judges the consumers of providers by the records of `host`.
 
+    :param load_driver: gives the driver of `host`: what the guests of its hypervisor hold is no
+        leftover
     :param watch: is told the number of providers; gives what is called after each
     """
 
@@ -116,7 +120,7 @@ class Auditor:
         context: RequestContext,
         cell: CellDatabase,
         host: str,
-        driver_manages_instances: bool = True,
+        load_driver: Callable[[], object],
         watch: Callable[[int], AbstractContextManager[Callable[[], None]]] = _unwatched,
     ) -> None:
         self._watch = watch
@@ -124,11 +128,17 @@ class Auditor:
         self._context = context
         self._cell = cell
         self._host = host
-        self._records = RecordedEvidence(cell, host, driver_manages_instances)
+        self._running = RunningGuests(load_driver)
+        self._records = RecordedEvidence(cell, host)
 
     def has_evidence(self) -> bool:
         """Say whether the records know any instance. Without one they prove nothing."""
         return self._records.know_instances()
+
+    def doubt(self) -> str:
+        """Return why nobody can tell which guests run on the host; "" if its driver does."""
+        self._running.listed()
+        return self._running.doubt
 
     def orphans(self, resource_provider: str | None = None) -> Iterator[Orphan]:
         """Look through all providers, or through one given by its uuid.
@@ -137,6 +147,7 @@ class Auditor:
         ResourceProviderAllocationRetrievalFailed, ResourceProviderTraitRetrievalFailed,
         ConsumerAllocationRetrievalFailed, and ClientException.
         """
+        self._running.forget()
         query = f"?uuid={resource_provider}" if resource_provider else ""
         rows = all_providers(self._client, self._context, query)
         if resource_provider and not rows:
@@ -177,7 +188,8 @@ class Auditor:
 
         :param body: what the consumer holds, read before this call
         """
-        # The traits of its other providers are read again, too.
+        # The traits of its other providers are read again, too, and the hypervisor is asked again.
+        self._running.forget()
         reads = self._new_reads()
         provider = reads.provider(orphan.provider)
         if provider is None or orphan.provider not in body["allocations"]:
@@ -213,12 +225,15 @@ class Auditor:
         provider, evidence = suspect.provider, suspect.evidence
         held = body["allocations"][provider.uuid]
         evidence = replace(
-            evidence,
+            self._running.beside(evidence, suspect.consumer),
             consumer_type=body.get("consumer_type"),
             alone_here=is_alone_here(body["allocations"], reads.provider),
             moved_is_placed=evidence.moved is None or self._is_placed(reads, evidence.moved),
+            holds_here=any(self._is_ours(reads.provider(uuid)) for uuid in body["allocations"]),
         )
         verdict = judge(provider, evidence)
+        if evidence.runs_here is None and verdict.kind in LEFTOVER:
+            verdict = in_doubt(verdict, evidence)
         if not _audited(held) or verdict.kind in SETTLED:
             return None
         kind, host, changed = _seen(evidence)
@@ -234,6 +249,10 @@ class Auditor:
             verdict=verdict,
             node_known=provider.node is not None or provider.shares,
         )
+
+    @staticmethod
+    def _is_ours(provider: AuditedProvider | None) -> bool:
+        return provider is not None and provider.node is not None
 
     def _is_placed(self, reads: AuditReads, instance: Instance) -> bool:
         """Say whether the instance itself holds something of its node; True without a node."""

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.consumers.evidence import RecordedEvidence
 from compute.consumers.rules import LEFTOVER, ConsumerKind
+from compute.consumers.running import RunningGuests
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
@@ -34,11 +35,11 @@ class AllocationAudit:
         mode: AllocationMode,
     ) -> None:
         self._host = host
-        self._driver = driver
         self._conf = conf
         self._reportclient = reportclient
         self._cell = cell
         self._mode = mode
+        self._running = RunningGuests(lambda: driver)
 
     def run_if_due(self, context: RequestContext, node: TrackedNode) -> set[str] | Exception | None:
         """Remove what consumers hold of the node and no longer need, if it is time to look.
@@ -89,17 +90,16 @@ class AllocationAudit:
         ) as failure:
             return failure
         kept = _holders(node)
-        # A driver that derives from nova's own base class doesn't say.
-        manages_instances = getattr(self._driver, "manages_instances", True)
         ConsumerAudit(
             self._reportclient,
             context,
-            RecordedEvidence(self._cell, self._host, manages_instances),
+            RecordedEvidence(self._cell, self._host),
             node.record,
             tree,
             # Otherwise the scheduler's allocations may come before the record of their instance.
             LEFTOVER if self._mode.is_tracker else {ConsumerKind.GONE},
             node.told,
+            self._running,
         ).run({uuid: held for uuid, held in consumers.items() if uuid not in kept})
         return set(consumers)
 

@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.consumers.held_shares import InstanceHolding, Share, Side
+from compute.consumers.running import RunningGuests
 from compute.provider_tree.allocation_records import Held
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
@@ -63,6 +64,7 @@ class AllocationWriter:
         self._cell = cell
         self._mode = mode
         self._unplaced = unplaced
+        self._running = RunningGuests(lambda: driver)
 
     def writes(self, consumer: str, node: TrackedNode) -> bool:
         """Say whether the tracker writes what the consumer has of the node."""
@@ -80,8 +82,12 @@ class AllocationWriter:
         for uuid, held in list(node.holdings.items()):
             if self._is_due(uuid, held, node, consumers):
                 self.settle(context, held, node)
-        for uuid in sorted(node.own - node.holdings.keys()):
-            self.release(context, uuid, node)
+        over = sorted(node.own - node.holdings.keys())
+        self._running.forget()
+        for uuid in over:
+            # what the hypervisor has is alive: the records are wrong
+            if uuid not in (self._running.listed() or ()):
+                self.release(context, uuid, node)
 
     def settle(
         self,

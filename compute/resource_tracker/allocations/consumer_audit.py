@@ -23,6 +23,7 @@ from compute.consumers.rules import (
     is_alone_here,
     judge,
 )
+from compute.consumers.running import RunningGuests
 from compute.provider_tree import ProviderTree
 from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
@@ -45,6 +46,7 @@ class ConsumerAudit:
     :param tree: the node's providers, and those that share with them
     :param removed: the kinds of leftovers that lose their part
     :param told: consumer → what was last logged of it; kept from one audit to the next
+    :param running: the guests that the hypervisor has; what they hold stays
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class ConsumerAudit:
         tree: ProviderTree,
         removed: Collection[ConsumerKind],
         told: MutableMapping[str, str],
+        running: RunningGuests,
     ) -> None:
         self._client = client
         self._context = context
@@ -65,18 +68,24 @@ class ConsumerAudit:
         self._sharing = {uuid for uuid in tree.get_provider_uuids() if _shares(tree, uuid)}
         self._removed = removed
         self._told = told
+        self._running = running
 
     def run(self, consumers: Mapping[str, Collection[str]]) -> None:
         """Judge consumers.
 
         :param consumers: consumer → the providers of the node that it holds something of
         """
+        self._running.forget()
         for uuid in self._told.keys() - consumers.keys():
             del self._told[uuid]
         for uuid, evidence in self._records.of_each(consumers).items():
             # What a consumer holds of a provider of this host alone is the better evidence.
             shares = self._sharing.issuperset(consumers[uuid])
-            verdict = judge(KnownPlace(self._node, shares), evidence)
+            place = KnownPlace(self._node, shares)
+            verdict = judge(place, evidence)
+            if self._is_removed(verdict, evidence):
+                evidence = self._running.beside(evidence, uuid)
+                verdict = judge(place, evidence)
             if self._is_removed(verdict, evidence):
                 self._remove(uuid)
             else:
@@ -93,7 +102,7 @@ class ConsumerAudit:
             places = {provider: self._place(provider) for provider in body["allocations"]}
             # The records are read last: a later write of the allocations changes the generation.
             evidence = replace(
-                self._records.of(uuid),
+                self._running.beside(self._records.of(uuid), uuid),
                 consumer_type=body.get("consumer_type"),
                 alone_here=is_alone_here(body["allocations"], places.get),
             )
@@ -142,6 +151,8 @@ def _level(verdict: ConsumerVerdict, evidence: Evidence) -> int:
     instance: Any = evidence.instance
     if verdict.kind is ConsumerKind.ON_ITS_WAY:
         return logging.DEBUG
+    if verdict.kind is ConsumerKind.RUNNING:
+        return logging.WARNING
     if verdict.kind is ConsumerKind.ELSEWHERE and instance is not None:
         return logging.WARNING
     return logging.INFO

@@ -162,4 +162,4 @@ class PciReporting:
 def _former_traits(node: TrackedNode) -> set[str]:
     """Return the traits that tags of devices named when the node was last recorded."""
     pools = [] if node.saved is None else node.saved.pci_device_pools
-    return {trait for pool in pools for trait in trait_names(pool.get("traits"))}
+    return {trait for pool in pools for trait in trait_names(pool.get("traits") or "")}

@@ -80,8 +80,8 @@ class ProviderPage:
             known = attempt.value[0][0].names.class_ids
             unknown = sorted((wanted.classes or frozenset()) - known.keys())
         if unknown:
-            wrong = f"There is no resource class {unknown[0]!r}.\n"
-            return plain_text.answer(environ, start_response, "400 Bad Request", wrong)
+            refused = f"There is no resource class {unknown[0]!r}.\n"
+            return plain_text.answer(environ, start_response, "400 Bad Request", refused)
         start_response("200 OK", [("Content-Type", FORM)])
         if attempt.value is None:
             return [_up(0)]

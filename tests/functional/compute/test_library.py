@@ -158,7 +158,7 @@ def test_a_conflict_is_met_from_a_fresh_tree(page, client, sent, monkeypatch):
 class NovasDriver:
     """Has what nova's base class has, and nothing that only ours has."""
 
-    OURS = ("manages_instances", "requires_allocation_refresh")
+    OURS = ("all_instance_uuids", "manages_instances", "requires_allocation_refresh")
 
     def __init__(self, driver):
         self._driver = driver
@@ -175,6 +175,7 @@ def test_a_driver_of_nova_s_works_with_the_tracker(page, client, tmp_path, mode)
     conf.set_override("allocation_writer", mode, group="compute")
     conf.set_override("provider_config_location", str(tmp_path), group="compute")
     agent = page("own_agent").Agent(conf, client, MemoryCellDatabase())
+    agent.driver.list_instance_uuids = list
     identity = NodeIdentity.from_config(conf)
     agent.tracker = ResourceTracker(
         "host-1", NovasDriver(agent.driver), client, conf=conf, cell=agent.cell, identity=identity

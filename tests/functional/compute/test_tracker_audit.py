@@ -178,11 +178,76 @@ def test_records_that_know_no_instance_take_nothing(host, outsider):
     assert outsider.allocations(live) == {host.uuid: CPU}
 
 
-def test_a_driver_that_manages_no_instances_takes_nothing_that_isn_t_recorded(running, outsider):
-    running.driver.manages_instances = False
-    live = outsider.allocate({running.uuid: CPU})
-    running.update()
-    assert outsider.allocations(live) == {running.uuid: CPU}
+def silent():
+    raise NotImplementedError
+
+
+def broken():
+    raise OSError("no hypervisor answers")
+
+
+@pytest.fixture(params=["manages none", silent, broken])
+def unlisted(request, running, monkeypatch):
+    """Return the host, whose driver can't say which guests it has."""
+    if request.param == "manages none":
+        running.driver.manages_instances = False
+    else:
+        monkeypatch.setattr(running.driver, "list_instance_uuids", request.param)
+    return running
+
+
+class TestADriverThatCanTListItsGuests:
+    def test_takes_nothing_that_isn_t_recorded(self, unlisted, outsider, caplog):
+        live = outsider.allocate({unlisted.uuid: CPU})
+        with caplog.at_level(logging.INFO):
+            unlisted.update()
+            unlisted.adapter.requests.clear()
+            unlisted.update()
+        assert outsider.allocations(live) == {unlisted.uuid: CPU}
+        assert len(told_of(live, caplog)) == 1
+        assert f"/allocations/{live}" not in [sent[1] for sent in unlisted.adapter.requests]
+
+    def test_nor_what_the_records_have_elsewhere(self, unlisted, outsider):
+        moved = an_instance(unlisted, host="other", node="other", vm_state="active").uuid
+        outsider.allocate({unlisted.uuid: CPU}, moved)
+        unlisted.update()
+        assert outsider.allocations(moved) == {unlisted.uuid: CPU}
+
+    def test_takes_what_is_recorded_as_deleted(self, unlisted, outsider):
+        gone = an_instance(unlisted, host=unlisted.name, node=unlisted.name, deleted=True).uuid
+        outsider.allocate({unlisted.uuid: CPU}, gone)
+        unlisted.update()
+        assert outsider.allocations(gone) == {}
+
+
+class TestAGuestThatTheHypervisorHas:
+    """The records were restored from an older copy, and then a new guest came."""
+
+    @pytest.fixture(params=["unrecorded", "elsewhere", "deleted"])
+    def guest(self, request, running, outsider, monkeypatch):
+        uuid = str(uuid4())
+        if request.param == "elsewhere":
+            an_instance(running, uuid=uuid, host="other", node="other", vm_state="active")
+        elif request.param == "deleted":
+            an_instance(running, uuid=uuid, host=running.name, node=running.name, deleted=True)
+        monkeypatch.setattr(running.driver, "list_instance_uuids", lambda: [uuid])
+        return outsider.allocate({running.uuid: CPU}, uuid)
+
+    def test_keeps_what_it_holds_and_a_warning_tells(self, running, outsider, guest, caplog):
+        with caplog.at_level(logging.WARNING):
+            running.update()
+            running.update()
+        assert outsider.allocations(guest) == {running.uuid: CPU}
+        told = told_of(guest, caplog)
+        assert [r.levelname for r in told] == ["WARNING"]
+        assert "running here" in told[0].getMessage()
+
+    def test_also_where_the_tracker_wrote_it(self, running, outsider, guest):
+        running.cell.own_allocations.add(guest, running.uuid)
+        has_it = {"list_instance_uuids": lambda: [guest]}
+        running.start(prepare=lambda host: vars(host.driver).update(has_it))
+        running.update()
+        assert outsider.allocations(guest) == {running.uuid: CPU}
 
 
 class TestBetweenLookingAndRemoving:

@@ -18,6 +18,7 @@ from virt.fake.driver import node_uuid
 
 MDEVS, NODES = "mdevs.json", "nodes.json"
 DEVICES = "devices.json"
+GUESTS = "guests.json"
 CONTESTS, INTERRUPTS = "contests.json", "interrupts.json"
 
 
@@ -86,6 +87,20 @@ class UnreadyHost(MediumFakeDriver):
 
     def get_available_nodes(self, refresh=False):
         raise VirtDriverNotReady()
+
+
+class RunningHost(MediumFakeDriver):
+    """Its hypervisor has the guests that stand in a file."""
+
+    def list_instance_uuids(self):
+        return _read(self.conf, GUESTS, [])
+
+
+class SilentHost(MediumFakeDriver):
+    """Can't list guests, as a driver that has nova's base class and no more."""
+
+    def list_instance_uuids(self):
+        raise NotImplementedError
 
 
 class BrokenHost(MediumFakeDriver):

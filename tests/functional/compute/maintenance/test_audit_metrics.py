@@ -53,6 +53,7 @@ def test_the_file_has_what_was_found_and_anyone_may_read_it(sqlite_site, root, f
         "gone",
         "elsewhere",
         "unrecorded",
+        "running",
         "not_ours",
         "other_type",
     }

@@ -53,13 +53,14 @@ def migration(*args, **kwargs):
     return Evidence("host1", migration=move(*args, **kwargs))
 
 
-H, W, G, E, U, N = (
+H, W, G, E, U, N, R = (
     ConsumerKind.HERE,
     ConsumerKind.ON_ITS_WAY,
     ConsumerKind.GONE,
     ConsumerKind.ELSEWHERE,
     ConsumerKind.UNRECORDED,
     ConsumerKind.NOT_OURS,
+    ConsumerKind.RUNNING,
 )
 #: evidence → what it makes the consumer on the PLACES, in their order
 TABLE = {
@@ -195,8 +196,13 @@ TABLE = {
     "unknown": (Evidence("host1"), [U, N, N, N]),
     "unknown and alone": (Evidence("host1", alone_here=True), [U, N, N, N]),
     "unknown to empty records": (Evidence("host1", records_know_instances=False), [N] * 4),
-    "unknown where the driver manages none": (
-        Evidence("host1", driver_manages_instances=False),
+    "unknown that runs": (Evidence("host1", runs_here=True), [R, R, R, N]),
+    "deleted that runs": (
+        Evidence("host1", Instance(host="host1", deleted=True), runs_here=True),
+        [R, R, R, N],
+    ),
+    "unknown where the driver can't list its guests": (
+        Evidence("host1", runs_here=None),
         [N] * 4,
     ),
 }
@@ -303,4 +309,5 @@ def test_kinds_are_settled_or_leftovers_or_for_others_to_judge():
     assert set(ConsumerKind) - SETTLED - LEFTOVER == {
         ConsumerKind.NOT_OURS,
         ConsumerKind.OTHER_TYPE,
+        ConsumerKind.RUNNING,
     }

@@ -209,6 +209,12 @@ def test_only_instances_of_this_host_are_listed(make):
     assert driver.list_instance_uuids() == driver.list_instances() == [uuid(77)]
 
 
+def test_all_are_listed_for_those_who_ask_what_is_alive(make):
+    driver, _ = make(FREE, USED, virtapi=Records())
+
+    assert (driver.list_instance_uuids(), driver.all_instance_uuids()) == ([], [uuid(77)])
+
+
 # Inventory
 
 
