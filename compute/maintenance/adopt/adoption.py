@@ -8,17 +8,18 @@ something from which a later run goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from requests import Response
 
 from compute import exceptions
-from compute.maintenance.adopt.adoption_inventory import MergedInventory, merged
+from compute.maintenance.adopt.adoption_inventory import held_afterwards, joined, merged
 from compute.maintenance.adopt.adoption_reads import Identity, Situation, read_situation
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.kept_inventory import KEPT, restored
 from compute.report import SchedulerReportClient
 from compute.report.trees.reshaper import Inventories
 from compute.report.wire.context import RequestContext
@@ -69,6 +70,7 @@ class Adoption:
         identity = self._identity
         situation = read_situation(self._client, self._context, identity)
         if situation.source is None:
+            yield from self._narrowed_all(situation.target)
             yield from self._renamed(situation.target)
             return
         root = situation.source[0]
@@ -157,10 +159,14 @@ class Adoption:
         """Move inventory and allocations of all pairs at once, and set what had to be widened."""
         sources = [one for one in situation.source or () if one.uuid in pairs]
         if not any(one.inventories or one.holders for one in sources):
+            yield from self._narrowed_all(situation.target)
             return
         consumers = sorted({holder for one in sources for holder in one.holders})
         moved = {one.uuid: self._uuid_of(pairs[one.uuid]) for one in sources}
-        news = [merged(one, pairs[one.uuid]) for one in sources]
+        target = {self._identity.uuid, *(one.uuid for one in situation.target)}
+        held = held_afterwards((*sources, *situation.target), moved, target)
+        news = [merged(one, pairs[one.uuid], held.get(moved[one.uuid], {})) for one in sources]
+        twice = {holder for one in situation.target for holder in one.holders} & {*consumers}
 
         def reshape() -> None:
             inventories: Inventories = {}
@@ -172,12 +178,12 @@ class Adoption:
                     "resource_provider_generation": one.generation,
                 }
                 inventories[moved[one.uuid]] = {
-                    "inventories": new.during,
+                    "inventories": new,
                     "resource_provider_generation": self._generation_for(
                         pairs[one.uuid], moved[one.uuid]
                     ),
                 }
-            allocations = self._allocations(consumers, moved)
+            allocations = self._allocations(consumers, moved, target)
             try:
                 self._client.reshaper.reshape(self._context, inventories, allocations)
             except (exceptions.ReshapeUnanswered, exceptions.PlacementReshapeConflict):
@@ -190,10 +196,15 @@ class Adoption:
 
         many = len(consumers)
         text = f"Inventory and allocations of {many} consumer{'' if many == 1 else 's'} are moved"
+        if twice:
+            hold = "holds" if len(twice) == 1 else "hold"
+            text += f"; what {len(twice)} of them {hold} of both counts once"
         yield AdoptionStep("reshape", self._identity.uuid, text, reshape)
-        for one, new in zip(sources, news, strict=True):
-            if new.during != new.after:
-                yield self._narrowed(moved[one.uuid], new)
+        new_of = {moved[one.uuid]: new for one, new in zip(sources, news, strict=True)}
+        for one in (*situation.target, *(situation.source or ())):
+            if one.uuid not in pairs:
+                new_of.setdefault(one.uuid, dict(one.inventories))
+        yield from (self._narrowed(uuid) for uuid, new in new_of.items() if _is_widened(new))
 
     def _generation_for(self, twin: ProviderDetails | None, uuid: str) -> int:
         """Return the generation at which the target's inventory is as it was read."""
@@ -208,30 +219,35 @@ class Adoption:
         now = read_situation(self._client, self._context, self._identity)
         return _contents(now) == _contents(before)
 
-    def _allocations(self, consumers: list[str], moved: Mapping[str, str]) -> Allocations:
+    def _allocations(
+        self, consumers: list[str], moved: Mapping[str, str], target: Collection[str]
+    ) -> Allocations:
         """Return all that the consumers hold, with targets in the place of sources."""
         found: Allocations = {}
         for consumer in consumers:
             body = self._client.allocations.of_consumer(self._context, consumer)
             if not body["allocations"]:
                 raise _conflict(next(iter(moved)), 0, f"consumer {consumer} left meanwhile")
-            held: dict[str, dict[str, Any]] = {}
-            for provider, part in body["allocations"].items():
-                amounts = held.setdefault(moved.get(provider, provider), {"resources": {}})
-                for name, amount in part["resources"].items():
-                    amounts["resources"][name] = amounts["resources"].get(name, 0) + amount
-            found[consumer] = {**body, "allocations": held}
+            held = joined(body["allocations"], moved, target)
+            parts = {provider: {"resources": amounts} for provider, amounts in held.items()}
+            found[consumer] = {**body, "allocations": parts}
         return found
 
-    def _narrowed(self, uuid: str, new: MergedInventory) -> AdoptionStep:
+    def _narrowed_all(self, tree: Sequence[ProviderDetails]) -> Iterator[AdoptionStep]:
+        """Set what an earlier run widened and could not set back."""
+        yield from (self._narrowed(one.uuid) for one in tree if _is_widened(one.inventories))
+
+    def _narrowed(self, uuid: str) -> AdoptionStep:
         def narrow() -> None:
             url = f"/resource_providers/{uuid}/inventories"
             now = self._get(url, "1.0", uuid)
-            if now["inventories"] != new.during:
-                # the agent reported what it has
+            if not _is_widened(now["inventories"]):
+                # the agent or another run was quicker
                 return
-            generation = now["resource_provider_generation"]
-            body = {"inventories": new.after, "resource_provider_generation": generation}
+            body = {
+                "inventories": restored(now["inventories"]),
+                "resource_provider_generation": now["resource_provider_generation"],
+            }
             self._put(url, body, "1.26", uuid)
 
         return AdoptionStep(
@@ -291,6 +307,10 @@ class Adoption:
         raise exceptions.ResourceProviderUpdateFailed(url=url, error=response.text) from Refusal(
             response
         )
+
+
+def _is_widened(inventories: Iterable[str]) -> bool:
+    return any(name.startswith(KEPT) for name in inventories)
 
 
 def _contents(situation: Situation) -> dict[str, tuple[Any, Any]]:

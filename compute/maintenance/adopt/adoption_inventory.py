@@ -3,59 +3,91 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import os_traits
 
 from compute.maintenance.provider_details import ProviderDetails
-from compute.provider_tree.inventory_record import LARGEST, Inventory, capacity
+from compute.provider_tree.allocation_records import Held
+from compute.provider_tree.inventory_record import Inventory, capacity
+from compute.provider_tree.kept_inventory import kept, restored, widened
 
 
-@dataclass(frozen=True)
-class MergedInventory:
-    """The inventory `during` the move of allocations, and `after` it.
-
-    They differ where the inventory doesn't admit what is held already, for example because it was
-    lowered below its use.
-    """
-
-    during: Inventory
-    after: Inventory
-
-
-def merged(source: ProviderDetails, target: ProviderDetails | None) -> MergedInventory:
+def merged(
+    source: ProviderDetails, target: ProviderDetails | None, held: Mapping[str, list[int]]
+) -> Inventory:
     """Return the inventory of the target once it has what the source has, too.
 
     If the target's record of a class admits all amounts, it stays, because the target's agent wrote
     it; else the source's record counts. What is reserved of a device for one use stays reserved:
-    the target's agent doesn't know that the device was used before.
+    the target's agent doesn't know that the device was used before. If neither admits what is held,
+    for example because it was lowered below its use, the record is widened, and kept beside that.
+
+    :param held: class → what each consumer holds of the target afterwards
     """
-    own: Mapping[str, Mapping[str, Any]] = {} if target is None else target.inventories
-    amounts = _amounts(source, target)
-    during: Inventory = {}
-    after: Inventory = {}
-    for name in sorted({*own, *source.inventories}):
-        held = list(amounts.get(name, {}).values())
-        records = [dict(found[name]) for found in (own, source.inventories) if name in found]
-        if os_traits.HW_PCI_ONE_TIME_USE in source.traits:
+    own: Mapping[str, Mapping[str, Any]] = {} if target is None else restored(target.inventories)
+    theirs = restored(source.inventories)
+    inventory: Inventory = {}
+    for name in sorted({*own, *theirs, *held}):
+        amounts = held.get(name, [])
+        records = [dict(found[name]) for found in (own, theirs) if name in found]
+        if os_traits.HW_PCI_ONE_TIME_USE in source.traits and records:
             reserved = max(record["reserved"] for record in records)
             records = [{**record, "reserved": min(reserved, record["total"])} for record in records]
-        fitting = next((record for record in records if _admits(record, held)), None)
-        after[name] = records[0] if fitting is None else fitting
-        during[name] = _widened(after[name], held) if fitting is None else fitting
-    return MergedInventory(during, after)
+        fitting = next((record for record in records if _admits(record, amounts)), None)
+        if fitting is not None:
+            inventory[name] = fitting
+        elif records:
+            inventory |= kept(widened(amounts), records[0], name)
+    return inventory
 
 
-def _amounts(*providers: ProviderDetails | None) -> dict[str, Counter[str]]:
-    """Return class → consumer → how much it holds of all the providers."""
-    found: dict[str, Counter[str]] = {}
-    for provider in providers:
-        for consumer, held in ({} if provider is None else provider.holders).items():
-            for name, amount in held.items():
-                found.setdefault(name, Counter())[consumer] += amount
+def held_afterwards(
+    trees: Iterable[ProviderDetails], moved: Mapping[str, str], target: Collection[str]
+) -> dict[str, dict[str, list[int]]]:
+    """Return target provider → class → what each consumer will hold of it.
+
+    :param trees: the providers of both trees, with their holders
+    """
+    consumers: dict[str, dict[str, dict[str, Any]]] = {}
+    for one in trees:
+        for consumer, amounts in one.holders.items():
+            consumers.setdefault(consumer, {})[one.uuid] = {"resources": amounts}
+    found: dict[str, dict[str, list[int]]] = {}
+    for allocations in consumers.values():
+        for provider, part in joined(allocations, moved, target).items():
+            for name, amount in part.items():
+                found.setdefault(provider, {}).setdefault(name, []).append(amount)
     return found
+
+
+def joined(
+    allocations: Mapping[str, Mapping[str, Any]], moved: Mapping[str, str], target: Collection[str]
+) -> Held:
+    """Return what a consumer holds once targets stand in the place of sources.
+
+    What it holds of a class in both trees it has once: two agents wrote it. The larger part counts,
+    and of equal ones that of the target, whose agent is the newer one.
+
+    :param moved: source provider → the provider that takes over what is held of it
+    :param target: all providers of the target's tree
+    """
+    before, now = Counter[str](), Counter[str]()
+    for provider, part in allocations.items():
+        if provider in moved:
+            before.update(part["resources"])
+        elif provider in target:
+            now.update(part["resources"])
+    held: dict[str, Counter[str]] = {}
+    for provider, part in allocations.items():
+        for name, amount in part["resources"].items():
+            is_twice = before[name] and now[name]
+            counts_before = before[name] > now[name]
+            if is_twice and provider in (target if counts_before else moved):
+                continue
+            held.setdefault(moved.get(provider, provider), Counter())[name] += amount
+    return {provider: dict(amounts) for provider, amounts in held.items()}
 
 
 def _admits(record: Mapping[str, Any], held: list[int]) -> bool:
@@ -63,14 +95,3 @@ def _admits(record: Mapping[str, Any], held: list[int]) -> bool:
         record["min_unit"] <= amount <= record["max_unit"] and amount % record["step_size"] == 0
         for amount in held
     )
-
-
-def _widened(record: Mapping[str, Any], held: list[int]) -> dict[str, Any]:
-    return {
-        "total": max(record["total"], sum(held)),
-        "reserved": 0,
-        "min_unit": 1,
-        "max_unit": LARGEST,
-        "step_size": 1,
-        "allocation_ratio": max(record["allocation_ratio"], 1.0),
-    }

@@ -14,6 +14,7 @@ from compute.driver import ServiceDriver
 from compute.provider_config import Provider
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.kept_inventory import restore
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
@@ -110,6 +111,7 @@ class Reporting:
         tree = self._reportclient.get_provider_subtree(
             context, node.uuid, name=node.name, with_sharing=True
         )
+        restore(tree, node.uuid)
         before = capacities(tree)
         additions = self.additions.of_node(node.uuid)
         given = additions.take_out(tree)

@@ -3,13 +3,16 @@
 import contextlib
 
 import pytest
+from keystoneauth1.exceptions import ConnectFailure
 
 from compute.maintenance.adopt.adoption import Adoption
 from compute.maintenance.adopt.adoption_reads import Identity
+from compute.records.node_identity import FILE_NAME
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
 from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
+from virt.fake import MediumFakeDriver
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -360,16 +363,36 @@ class TestAnotherName:
         if held:
             assert outsider.allocations(guest) == {device: {"CUSTOM_CARD": 1}}
 
-    def test_a_consumer_of_both_roots_may_hold_more_than_one_request_may_ask(self, site, outsider):
-        full, stock = "host1.example.org", {"VCPU": {"total": 16, "max_unit": 4}}
+    @pytest.mark.parametrize("amounts", [(3, 2), (2, 3), (3, 3)], ids=str)
+    def test_what_a_guest_holds_of_both_roots_counts_once(self, site, outsider, amounts):
+        """Both agents wrote it, each under its own name."""
+        full = "host1.example.org"
+        stock = {"VCPU": {"total": 4}, "MEMORY_MB": {"total": 512}}
         outsider.provider("host1", None, stock, uuid=OLD)
-        outsider.provider(full, None, stock, uuid=NEW)
-        both = outsider.allocate({OLD: {"VCPU": 3}, NEW: {"VCPU": 2}})
+        outsider.provider(full, None, {**stock, "DISK_GB": {"total": 9}}, uuid=NEW)
+        both = outsider.allocate(
+            {
+                OLD: {"VCPU": amounts[0], "MEMORY_MB": 256},
+                NEW: {"VCPU": amounts[1], "DISK_GB": 5},
+            }
+        )
+        told = adopt(site, "--as", full)
+
+        assert told.code == 0
+        assert "1 consumer are moved; what 1 of them holds of both counts once." in told.out
+        assert outsider.allocations(both) == {NEW: {"VCPU": 3, "MEMORY_MB": 256, "DISK_GB": 5}}
+        assert outsider.totals(NEW) == {"VCPU": 4, "MEMORY_MB": 512, "DISK_GB": 9}
+
+    def test_also_what_the_new_agent_has_on_cells(self, site, outsider):
+        full = "host1.example.org"
+        outsider.provider("host1", None, {"VCPU": {"total": 8}}, uuid=OLD)
+        outsider.provider(full, uuid=NEW)
+        cells = [outsider.provider(f"{full}_{n}", NEW, {"VCPU": {"total": 4}}) for n in "ab"]
+        both = outsider.allocate({OLD: {"VCPU": 4}, **{cell: {"VCPU": 2} for cell in cells}})
 
         assert adopt(site, "--as", full).code == 0
 
-        assert outsider.allocations(both) == {NEW: {"VCPU": 5}}
-        assert outsider.inventory(NEW)["VCPU"]["max_unit"] == 4
+        assert outsider.allocations(both) == {cell: {"VCPU": 2} for cell in cells}
 
     def test_an_interrupted_run_may_be_ended_with_another_name(self, site, outsider, host):
         outsider.call("PUT", f"/resource_providers/{OLD}", {"name": MARK})
@@ -415,6 +438,122 @@ def test_what_is_over_capacity_moves_and_stays_over_capacity(site, outsider, hos
     assert [step["step"] for step in found.json["steps"]][-3:] == ["inventory", "child", "delete"]
     assert outsider.totals(NEW)["VCPU"] == 2
     assert outsider.allocations(host["b"])[NEW] == {"VCPU": 4}
+
+
+class TestOverCapacity:
+    """VCPU was lowered to 18, and 24 are held: the reshape needs room for them, and no more."""
+
+    LOWERED = {"VCPU": {"total": 8, "reserved": 2, "allocation_ratio": 3.0, "max_unit": 8}}
+
+    @pytest.fixture
+    def guests(self, outsider):
+        outsider.provider("host1", None, {"VCPU": {"total": 16, "allocation_ratio": 2.0}}, uuid=OLD)
+        guests = [outsider.allocate({OLD: {"VCPU": 8}}) for _ in range(3)]
+        outsider.set_inventory(OLD, self.LOWERED)
+        return guests
+
+    @pytest.fixture
+    def check(self, outsider, guests):
+        def check(expected=self.LOWERED["VCPU"]):
+            record = outsider.inventory(NEW)
+            assert {name: record["VCPU"][name] for name in expected} == expected
+            assert record.keys() == {"VCPU"}
+            for guest in guests:
+                assert outsider.allocations(guest) == {NEW: {"VCPU": 8}}
+            assert not outsider.exists(OLD)
+
+        return check
+
+    @pytest.fixture
+    def killed(self, site, monkeypatch):
+        """Return a function that kills a run before or after its nth write."""
+
+        def killed(number, done):
+            left = [number]
+            with monkeypatch.context() as patched:
+                for verb in ("put", "post", "delete"):
+                    patched.setattr(Transport, verb, _dying(getattr(Transport, verb), left, done))
+                with pytest.raises(Killed):
+                    adopt(site)
+
+        return killed
+
+    @staticmethod
+    def claimed(outsider):
+        """Whether somebody gets a processor of the host."""
+        with contextlib.suppress(AssertionError):
+            outsider.allocate({NEW: {"VCPU": 1}})
+            return True
+        return False
+
+    @pytest.mark.parametrize("done", [True, False], ids=["after", "before"])
+    @pytest.mark.parametrize("number", range(6))
+    def test_no_room_comes_up_whenever_it_is_killed(
+        self, site, outsider, guests, check, killed, number, done
+    ):
+        killed(number, done)
+
+        assert not self.claimed(outsider)
+        assert adopt(site).code == 0
+        check()
+        assert not self.claimed(outsider)
+
+    def test_a_lost_answer_is_made_up_for(self, site, outsider, guests, check, monkeypatch):
+        send = Transport.post
+
+        def lost(client, url, *args, **kwargs):
+            answer = send(client, url, *args, **kwargs)
+            if url == "/reshaper":
+                raise ConnectFailure("the answer is lost")
+            return answer
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Transport, "post", lost)
+            assert adopt(site).code == 1
+        assert adopt(site).code == 0
+        check()
+
+    def test_a_claim_while_it_is_under_way_is_refused(self, site, outsider, guests, check):
+        seen = []
+        run = Adoption.run
+
+        def stepwise(adoption, done):
+            def claim(step):
+                seen.append(self.claimed(outsider))
+                done(step)
+
+            run(adoption, claim)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Adoption, "run", stepwise)
+            assert adopt(site).code == 0
+        assert seen == [False] * len(seen)
+        check()
+
+    def test_the_agent_ends_what_a_killed_run_left(self, site, outsider, guests, killed):
+        killed(3, True)
+        assert outsider.inventory(NEW).keys() == {"VCPU", "CUSTOM_BERTH_KEPT_VCPU"}
+        (site.state / FILE_NAME).write_text(NEW)
+
+        site.start_service_once(MediumFakeDriver)
+
+        found = outsider.inventory(NEW)
+        assert found.keys() == {"VCPU", "MEMORY_MB", "DISK_GB"}
+        assert found["VCPU"]["allocation_ratio"] == 3.0
+        assert found["VCPU"]["total"] == MediumFakeDriver.vcpus
+        assert adopt(site).code == 0
+        assert outsider.inventory(NEW) == found
+
+    def test_what_an_operator_wrote_meanwhile_stays(self, site, outsider, guests, killed, check):
+        killed(3, True)
+        url = f"/resource_providers/{NEW}/inventories/VCPU"
+        wanted = {"total": 30, "reserved": 1}
+        generation = outsider.generation(NEW)
+        outsider.call("PUT", url, {**wanted, "resource_provider_generation": generation})
+
+        assert adopt(site).code == 0
+
+        check(wanted)
 
 
 def test_a_device_for_one_use_moves_with_its_guest(site, outsider, host):
