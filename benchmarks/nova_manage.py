@@ -188,8 +188,10 @@ def main() -> None:
         placement = stack.enter_context(direct)
         fill(placement, nodes, consumers, given.children)
         tracker = StandIn.of(driver, conf, MemoryCellDatabase()).tracker
-        migrator = Migrator(lambda: SchedulerReportClient(placement, conf=conf), tracker)
-        rehearser = Migrator(lambda: rehearsing_client(placement, conf=conf), tracker)
+        migrator = Migrator(
+            lambda: SchedulerReportClient(placement, conf=conf), tracker, lambda: None
+        )
+        rehearser = Migrator(lambda: rehearsing_client(placement, conf=conf), tracker, lambda: None)
         console.print(f"{given.database}, {given.nodes} nodes, {given.consumers} consumers each")
         for title, work, result in (
             ("--dry-run", rehearser.rehearse, Result.WOULD_MIGRATE),

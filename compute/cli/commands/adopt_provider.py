@@ -18,7 +18,7 @@ from compute.maintenance.adopt.adoption_reads import AdoptionRefused, Identity
 from compute.provider_tree.names import LONGEST
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
-from compute.report.wire.failures import why
+from compute.report.wire.failures import described_user, explained, why
 from compute.resource_tracker.reporting.patience import Patience
 from compute.service.signals import finished_first
 from placement.reports.lines import escaped
@@ -90,7 +90,7 @@ def adopt_provider(arguments: Sequence[str], config_arguments: Sequence[str]) ->
         exceptions.NovaException,
         ClientException,
     ) as error:
-        say(PROGRAM, why(error))
+        say(PROGRAM, explained(error, described_user(conf)))
     if asked.json:
         opening = {"name": identity.name, "uuid": identity.uuid, "as": identity.wanted}
         print(json.dumps({**opening, "dry_run": asked.dry_run, "steps": shown}, indent=2))

@@ -34,7 +34,8 @@ from compute.maintenance.nodes import NoSuchNode, nodes_of
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
-from compute.report.wire.failures import why
+from compute.report.wire.context import admin_context
+from compute.report.wire.failures import described_user, explained, why
 from compute.resource_tracker.reporting.patience import Patience
 from compute.service.drivers import ServiceDriver
 from compute.service.signals import Interruption
@@ -128,6 +129,9 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         migrator = Migrator(
             lambda: new_client(adapter, conf=conf),
             stand_in.tracker,
+            lambda: SchedulerReportClient(adapter, conf=conf).reshaper.ask_permission(
+                admin_context()
+            ),
             asked.sync,
             Patience.configured(conf),
         )
@@ -189,7 +193,8 @@ def _show(
             output.node(report)
             if report.error is not None:
                 left = f" ({summary.left()})" if summary.cut_short else ""
-                say(PROGRAM, f"node {report.node}: {why(report.error)}{left}")
+                reason = explained(report.error, described_user(conf))
+                say(PROGRAM, f"node {report.node}: {reason}{left}")
         output.summary(summary.counts(), summary.exit_code())
     if summary.interrupted:
         say(PROGRAM, f"interrupted: {summary.left()}")

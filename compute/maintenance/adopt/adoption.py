@@ -43,8 +43,8 @@ class Adoption:
     """Moves all that one host has to another root.
 
     All methods raise AdoptionRefused if the two trees can't become one, ResourceProviderNotFound,
-    ResourceProviderRetrievalFailed, ConsumerAllocationRetrievalFailed, and ClientException if
-    placement is unreachable.
+    ResourceProviderRetrievalFailed, ConsumerAllocationRetrievalFailed, ReshapeFailed if placement
+    refuses this user to reshape, and ClientException if placement is unreachable.
     """
 
     def __init__(
@@ -73,13 +73,15 @@ class Adoption:
             yield from self._narrowed_all(situation.target)
             yield from self._renamed(situation.target)
             return
+        pairs = situation.pairs(identity)
+        if any(one.inventories or one.holders for one in situation.source if one.uuid in pairs):
+            self._client.reshaper.ask_permission(self._context)
         root = situation.source[0]
         if root.name.casefold() == identity.wanted.casefold():
             # a database that ignores case takes them for the same name
             yield self._named(root, identity.mark)
         if not situation.target:
             yield self._created()
-        pairs = situation.pairs(identity)
         yield from self._properties(situation, pairs)
         yield from self._reshaped(situation, pairs)
         yield from self._reparented(situation, pairs)

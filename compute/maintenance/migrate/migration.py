@@ -89,12 +89,14 @@ class Migrator:
     :param new_client: makes a report client with an empty cache; for rehearsals one that refuses
         to write (`rehearsal.rehearsing_client`)
     :param new_tracker: makes the tracker of a node's service, which works with the client
+    :param ask_permission: raises ReshapeFailed if placement doesn't let this user reshape
     :param sync: also write what differs without a reshape, as the service would
     :param patience: how long to go on while other writers change the node's providers
     """
 
     new_client: Callable[[], SchedulerReportClient]
     new_tracker: Callable[[ComputeNode, SchedulerReportClient], ResourceTracker]
+    ask_permission: Callable[[], None]
     sync: bool = False
     patience: Patience = field(default_factory=lambda: Patience(0))
 
@@ -128,6 +130,7 @@ class Migrator:
         """
         work = self._begun(node, client)
         if work.wanted.reshaped is not None:
+            self.ask_permission()
             moving.append(work)
         elif not self.sync and not moving:
             return work.compared(Result.UNCHANGED)
@@ -149,6 +152,7 @@ class Migrator:
         existing = work.read_existing()
         steps = work.steps()
         if work.wanted.reshaped is not None:
+            self.ask_permission()
             result = Result.WOULD_MIGRATE
         elif self.sync and steps:
             result = Result.WOULD_SYNCHRONIZE

@@ -37,6 +37,20 @@ class Reshaper:
         self._cache = cache
         self._properties = properties
 
+    def ask_permission(self, context: Context) -> None:
+        """Ask for a reshape of nothing: who may not reshape shall know before other writes.
+
+        Placement looks at the user first, and then finds the request empty (400).
+
+        Raises ReshapeFailed if placement refuses it, and ClientException if it is unreachable.
+        """
+        nothing: dict[str, Any] = {"inventories": {}, "allocations": {}}
+        response = self.transport.post(
+            "/reshaper", nothing, version=RESHAPER_VERSION, global_request_id=global_id(context)
+        )
+        if not response and response.status_code != 400:
+            raise exceptions.ReshapeFailed(error=response.text) from Refusal(response)
+
     def reshape(self, context: Context, inventories: Inventories, allocations: Allocations) -> None:
         """Have placement store all of `inventories` and `allocations` at once.
 

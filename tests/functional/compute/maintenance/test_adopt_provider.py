@@ -25,6 +25,10 @@ STOCK = {
 CELL = {"CUSTOM_CELL": {"total": 8}}
 
 
+#: what asks placement whether the user may reshape
+NOTHING = {"inventories": {}, "allocations": {}}
+
+
 def build(outsider, name="host1", uuid=OLD):
     """Make a host with a cell below a cell, a shared pool, and three consumers; what they are."""
     root = outsider.provider(name, None, STOCK, ["CUSTOM_GOLD"], [RACK], uuid)
@@ -142,6 +146,8 @@ def test_an_interrupted_run_is_completed_by_the_next(
 
 def _dying(send, left, done):
     def die(client, url, *args, **kwargs):
+        if args[:1] == (NOTHING,):
+            return send(client, url, *args, **kwargs)
         if left[0] < 0:
             raise Killed
         if left[0] == 0 and not done:
@@ -167,7 +173,7 @@ class TestMeanwhile:
             send, met, acts = getattr(Transport, verb), [], {path: act, **(others or {})}
 
             def meet(client, url, *args, **kwargs):
-                if url in acts and met.count(url) < times:
+                if args[:1] != (NOTHING,) and url in acts and met.count(url) < times:
                     met.append(url)
                     acts[url]()
                 return send(client, url, *args, **kwargs)
@@ -620,6 +626,28 @@ class TestRefused:
         ended = site.run("adopt_provider", "--name", "host1", "--uuid", host[which])
 
         assert (ended.code, ended.err.count("\n")) == (4, 1)
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["run", "dry run"])
+def test_who_may_not_reshape_is_told_so_before_anything_is_written(site, outsider, host, more):
+    """Administrators may do all but a reshape."""
+    before = site.rows()
+    with serving(site.url, roles=["admin"]) as url:
+        site.configure(more=described(url))
+        ended = adopt(site, "--http", *more)
+
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert "403" in ended.err
+    assert "needs the role service" in ended.err
+    assert site.rows() == before
+
+
+def test_who_may_not_reshape_may_adopt_what_needs_none(site, outsider):
+    outsider.provider("host1", uuid=OLD)
+    with serving(site.url, roles=["admin"]) as url:
+        site.configure(more=described(url))
+        assert adopt(site, "--http").code == 0
+    assert not outsider.exists(OLD)
 
 
 def test_a_running_service_without_extensions_does_the_same(site, outsider, host, monkeypatch):

@@ -42,7 +42,7 @@ def migrator(site, adapter, client_class):
     driver = CellNodes(NoopVirtAPI(), conf)
     driver.init_host(HOST)
     stand_in = StandIn.of(driver, conf, MemoryCellDatabase())
-    return Migrator(lambda: client_class(adapter, conf=conf), stand_in.tracker)
+    return Migrator(lambda: client_class(adapter, conf=conf), stand_in.tracker, lambda: None)
 
 
 def test_each_node_takes_the_same_number_of_statements(site, nodes):

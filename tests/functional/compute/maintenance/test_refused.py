@@ -142,6 +142,17 @@ def test_a_service_that_lets_nobody_in(known_host, command, code):
         assert known_host.rows() == before
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)], ids=["run", "dry run"])
+def test_who_may_not_reshape_is_told_so_before_anything_is_written(known_host, more):
+    with serving(known_host.url, roles=["admin"]) as url:
+        known_host.configure(f"{DRIVERS}.CellNodes", described(url))
+        before = known_host.rows()
+        ended = known_host.run("migrate_compute_inventory", "--http", *more)
+        assert (ended.code, ended.err.count("\n")) == (3, 1)
+        assert "needs the role service" in ended.err
+        assert known_host.rows() == before
+
+
 class TestAConflictingWriter:
     """Somebody else writes just before the command does, each time."""
 
