@@ -237,25 +237,29 @@ def _by_name(rows: Iterable[Row]) -> list[Row]:
 
 
 def read_sharing(
-    client: SchedulerReportClient, context: RequestContext, root: ProviderDetails
+    client: SchedulerReportClient, context: RequestContext, *tree: ProviderDetails
 ) -> list[ProviderDetails]:
-    """Read the providers that share with a root through its aggregates, sorted by name.
+    """Read the providers that share with a tree through aggregates, sorted by name.
+
+    :param tree: the root first, and the others of which the aggregates count
 
     Raises what `read_tree` raises.
     """
-    if not root.aggregates:
+    aggregates = sorted({aggregate for one in tree for aggregate in one.aggregates})
+    if not aggregates:
         return []
-    whole = client.whole_trees.sharing(context, root.aggregates, DETAILS)
+    root = tree[0].uuid
+    whole = client.whole_trees.sharing(context, aggregates, DETAILS)
     if whole is not None:
-        found = [_shown(row) for row in whole if row["root_provider_uuid"] != root.uuid]
+        found = [_shown(row) for row in whole if row["root_provider_uuid"] != root]
         return sorted(found, key=lambda one: one.name)
     rows = all_providers(
         client,
         context,
-        f"?member_of=in:{','.join(root.aggregates)}&required={os_traits.MISC_SHARES_VIA_AGGREGATE}",
+        f"?member_of=in:{','.join(aggregates)}&required={os_traits.MISC_SHARES_VIA_AGGREGATE}",
         version="1.18",
     )
-    others = [row for row in rows if row["root_provider_uuid"] != root.uuid]
+    others = [row for row in rows if row["root_provider_uuid"] != root]
     return [
         _read_provider(client, context, row) for row in sorted(others, key=lambda row: row["name"])
     ]

@@ -48,19 +48,27 @@ def places_of(
     return _Placing(request, givers, preferences or Preferences()).done()
 
 
+def possible_givers(
+    request: ResourceRequest, givers: Sequence[Giver], preferences: Preferences
+) -> dict[str, list[Giver]]:
+    """Return class → the providers that any group may get it from, whatever is free."""
+    candidates = Candidates(givers, ShareLedger(givers, preferences.held, {}), preferences)
+    possible: dict[str, list[Giver]] = {}
+    for suffix, group in request.groups.items():
+        whole = candidates.usable(group) if suffix else ()
+        for name in group.resources:
+            plain = replace(group, required_traits=frozenset(), resources={name: 1})
+            found = whole if suffix else candidates.usable(plain)
+            known = possible.setdefault(name, [])
+            known += [one for one in found if one not in known]
+    return possible
+
+
 def leaves_a_choice(
     request: ResourceRequest, givers: Sequence[Giver], preferences: Preferences
 ) -> bool:
     """Say whether any part of the request may come from more than one provider."""
-    candidates = Candidates(givers, ShareLedger(givers, preferences.held, {}), preferences)
-    for suffix, group in request.groups.items():
-        parts = [group]
-        if suffix == UNSUFFIXED:
-            plain = replace(group, required_traits=frozenset())
-            parts = [replace(plain, resources={name: 1}) for name in group.resources]
-        if any(len(candidates.usable(part)) > 1 for part in parts):
-            return True
-    return False
+    return any(len(found) > 1 for found in possible_givers(request, givers, preferences).values())
 
 
 class _Placing:
@@ -186,4 +194,5 @@ class _Placing:
 
     def _placed(self) -> Placed:
         lacking = {name: amount for name, amount in self._lacking.items() if amount}
-        return Placed(self._places, lacking, tuple(self._reasons))
+        places = {one: self._places[one] for one in self._ledger.givers if one in self._places}
+        return Placed(places, lacking, tuple(self._reasons))

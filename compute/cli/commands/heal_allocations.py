@@ -48,7 +48,8 @@ exit codes:
     0  allocations of at least one instance were written
     1  --max-count instances were written, and there may be more
     2  an instance's node has no record
-    3  allocations can't be read or written, or placement can't be reached
+    3  allocations can't be read or written, or placement can't be reached; or an instance lacks
+       some, and there is no room for them: it gets the others
     4  nothing was changed: nothing to do, or --dry-run
     5  ports can't be read: it ends there
     6  ports can't be updated; those that were are set back
@@ -100,7 +101,7 @@ FAILURES = tuple(kind for kinds, _ in CODES for kind in kinds)
 
 
 def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
-    """Create allocations that instances lack, and correct those of another project or user.
+    """Create allocations that instances lack, also a part, and correct those of another owner.
 
     They are made where the node's providers have the classes: on its root, on providers below it
     (NUMA cells, network cards, devices), or on a provider that shares with it. Where an instance
@@ -244,6 +245,10 @@ class _Healing:
                 self.report.changed(healing)
                 return False
         mended = written and asked.mend_doubled
+        if healing.lacking:
+            amounts = ", ".join(f"{n} {name}" for name, n in sorted(healing.lacking.items()))
+            say(PROGRAM, f"instance {instance.uuid}: it lacks {amounts}: {healing.why}")
+            self.codes.add(NOT_WRITTEN)
         if any(not (mended and one.can_be_mended) for one in healing.doubled):
             self.codes.add(DOUBLED)
         self.report.healed(healing, written)

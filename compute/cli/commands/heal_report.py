@@ -92,7 +92,7 @@ class _Json:
         """Say nothing: the list has the instances."""
 
     def healed(self, healing: Healing, written: bool) -> None:
-        if not (healing.writes or healing.doubled or self._asked.verbose):
+        if not (healing.writes or healing.doubled or healing.lacking or self._asked.verbose):
             return
         result = healing.step.value
         if healing.writes:
@@ -103,6 +103,7 @@ class _Json:
                 "allocations": healing.payload.get("allocations", {}),
                 "providers": dict(healing.names),
                 "reasons": dict(healing.reasons),
+                "lacking": dict(healing.lacking),
                 "doubled": [
                     _doubled(one, written and self._asked.mend_doubled) for one in healing.doubled
                 ],
@@ -175,4 +176,6 @@ def _unhealed(healing: Healing) -> str:
     if healing.step is HealStep.IN_TRANSITION:
         state = healing.instance.task_state
         return f"Instance {uuid} is undergoing a task state transition: {state}"
+    if healing.lacking:
+        return f"The allocation of instance {uuid} is all that there is room for."
     return f"The allocation of instance {uuid} is up-to-date. Nothing to be healed."

@@ -22,17 +22,19 @@ from compute.maintenance.heal.guest_places import (
     node_uuid,
     own_share,
 )
-from compute.maintenance.heal.placing import VGPU, PlacedShares, place, requested
+from compute.maintenance.heal.placing import VGPU, PlacedShares, place, requested, with_devices
 from compute.maintenance.heal.port_healing import PortHealing
 from compute.maintenance.heal.ports import Port, PortAllocation, Ports
+from compute.maintenance.heal.shortfalls import Shortfalls, completed
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
-from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.allocation_records import Allocations, Amounts, Held
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
 from compute.report.consumers.allocations import CONSUMER_GENERATION_VERSION
 from compute.report.consumers.consumer import write_consumer
 from compute.report.wire.context import RequestContext
+from compute.requests.guest_request import amounts_of
 from compute.shares.known import devices
 
 
@@ -53,7 +55,8 @@ class Healing:
     `ports` are the ports that get allocations: (port, the new `allocation` of its profile).
     `reasons` is class → why it is allocated where it is, for allocations that are made anew;
     `names` is provider uuid → name, of the node's providers, if they were read. `doubled` is what
-    the instance holds more than once.
+    the instance holds more than once. `lacking` is class → how much it lacks also afterwards,
+    because there is no room, as `why` says.
     """
 
     instance: Instance
@@ -63,6 +66,8 @@ class Healing:
     reasons: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     doubled: list[Doubled] = field(default_factory=list)
+    lacking: Amounts = field(default_factory=dict)
+    why: str = ""
 
     @property
     def writes(self) -> bool:
@@ -102,6 +107,7 @@ class Healer:
         self._gpu_classes = sorted(gpu_classes)
         self._mend = mend
         self._seen: Allocations = {}
+        self._shortfalls = Shortfalls(client, context, cell)
 
     def look_at(self, instances: Iterable[Instance]) -> None:
         """Read at once what many instances hold, where placement offers that.
@@ -113,6 +119,7 @@ class Healer:
         unreachable.
         """
         uuids = [one.uuid for one in instances if one.host is not None and one.task_state is None]
+        self._shortfalls.forget()
         seen = self._client.whole_trees.allocations_of_each(self._context, uuids) if uuids else {}
         self._seen = seen or {}
 
@@ -145,31 +152,49 @@ class Healer:
         """Decide what the instance lacks, given its `current` allocations.
 
         1. Without allocations, or with `force`, it gets all that its flavor asks for.
-        2. Otherwise it keeps its allocations. Project and user are corrected. What it holds more
-           than once is found, and with `mend` removed.
+        2. Otherwise it keeps its allocations. Project and user are corrected. It gets what it
+           lacks. What it holds more than once is found, and with `mend` removed.
         3. With `with_ports`, it gets the resources that its ports request and lack.
         """
         step, payload = self._with_its_owner(instance, current)
-        reasons: Mapping[str, str] = {}
-        names: Mapping[str, str] = {}
+        placement, names = PlacedShares({}, {}), dict[str, str]()
         doubles: list[Doubled] = []
         rebuilt = force or not current["allocations"]
         if rebuilt:
             step = HealStep.UPDATE if current["allocations"] else HealStep.CREATE
-            placement, names = self._new_allocations(instance)
-            payload["allocations"], reasons = placement.allocations, placement.reasons
+            placement, names = self._new_allocations(instance, current)
+            payload["allocations"] = dict(placement.allocations)
         else:
-            doubles, names = self._held_twice(instance, payload["allocations"])
+            if missing := self._shortfalls.of(instance, current["allocations"]):
+                placement, names = self._new_allocations(instance, current)
+                whole = completed(payload["allocations"], placement.allocations, missing)
+                if whole != payload["allocations"]:
+                    step, payload["allocations"] = HealStep.UPDATE, whole
+            doubles, told = self._held_twice(instance, payload["allocations"])
+            names |= told
             if self._mend and any(one.can_be_mended for one in doubles):
                 step = HealStep.UPDATE
                 payload["allocations"] = mended(payload["allocations"], doubles)
+        if not payload["allocations"]:
+            # Nothing of it has room: there is nothing to write.
+            step = HealStep.NOTHING
         placed: list[tuple[Port, PortAllocation]] = []
         if with_ports:
             before = copy.deepcopy(payload)
             placed = self._port_healing.add(instance, payload, rebuilt)
             if payload != before and step is HealStep.NOTHING:
                 step = HealStep.UPDATE
-        return Healing(instance, step, payload, placed, reasons, names, doubles)
+        return Healing(
+            instance,
+            step,
+            payload,
+            placed,
+            placement.reasons,
+            names,
+            doubles,
+            placement.lacking,
+            placement.why,
+        )
 
     def apply(self, healing: Healing) -> None:
         """Write what was planned: first the ports. If the allocations are refused, undo the ports.
@@ -233,25 +258,24 @@ class Healer:
         same = owner == (instance.project_id, instance.user_id)
         return (HealStep.NOTHING if same else HealStep.UPDATE), body
 
-    def _new_allocations(self, instance: Instance) -> tuple[PlacedShares, dict[str, str]]:
+    def _new_allocations(
+        self, instance: Instance, current: Mapping[str, Any]
+    ) -> tuple[PlacedShares, dict[str, str]]:
         """Return all allocations that the instance should have, and provider uuid → name."""
         if "accel:device_profile" in instance.flavor.extra_specs:
             raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
         tree = read_tree(self._client, self._context, node_uuid(self._cell, instance))
         share = own_share(holding_of(self._cell, instance))
-        asked = requested(instance, tree)
-        resources = Counter(asked)
-        for amounts in devices(share, instance.node or "", givers(tree, instance.uuid)).values():
-            # nova's flavors ask for devices by an alias; others ask for the class itself
-            resources.update({name: n for name, n in amounts.items() if name not in asked})
+        own = devices(share, instance.node or "", givers(tree, instance.uuid))
+        request = with_devices(requested(instance, tree), own)
         pools: list[ProviderDetails] = []
 
         def read_pools() -> list[ProviderDetails]:
-            pools.extend(read_sharing(self._client, self._context, tree[0]))
+            pools.extend(read_sharing(self._client, self._context, *tree))
             return pools
 
         knowing = Knowing(self._driver, share, instance, tree)
-        placement = place(instance, resources, tree, read_pools, knowing)
+        placement = place(instance, request, tree, read_pools, knowing, _amounts(current))
         return placement, {one.uuid: one.name for one in (*tree, *pools)}
 
     def _held_twice(
@@ -263,7 +287,7 @@ class Healer:
             has.update(part["resources"])
         if not any(has[name] > 1 for name in self._gpu_classes):
             return [], {}
-        asked = requested(instance, [])
+        asked = amounts_of(requested(instance, []))
         suspected = {
             name: asked[name]
             for name in self._gpu_classes
@@ -278,6 +302,10 @@ class Healer:
         knowing = Knowing(self._driver, own_share(held), instance, tree)
         names = {one.uuid: one.name for one in tree}
         return doubled(suspected, allocations, names, knowing), names
+
+
+def _amounts(body: Mapping[str, Any]) -> Held:
+    return {uuid: dict(part["resources"]) for uuid, part in body["allocations"].items()}
 
 
 def _resources(allocations: Mapping[str, Any]) -> dict[Any, Any]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compute import exceptions
-from compute.maintenance.heal.guest_places import Knowing
+from compute.maintenance.heal.guest_places import Knowing, givers
 from compute.maintenance.provider_details import ProviderDetails
-from compute.provider_tree.allocation_records import Amounts, Held
+from compute.provider_tree.allocation_records import Amounts, ProviderAmounts
 from compute.provider_tree.cells import stays_together
-from compute.provider_tree.relocation import Target, relocate
 from compute.records.instance import Instance
-from compute.requests.translation import healed_amounts
+from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.requests.guest_request import amounts_of
+from compute.requests.translation import healed_request
+from compute.shares.giver import Giver
 from compute.shares.known import ToldShares
+from compute.shares.placing import UNSUFFIXED, places_of, possible_givers
+from compute.shares.preferences import Preferences
 
 #: provider uuid → `{"resources": {class: amount}}`
 Places = dict[str, dict[str, Any]]
@@ -30,72 +35,81 @@ _CONFINING = frozenset({"hw:cpu_policy", "hw:numa_nodes", "hw:mem_page_size"})
 
 @dataclass(frozen=True)
 class PlacedShares:
-    """The allocations to write, and class → why they are where they are."""
+    """The allocations to write, and class → why they are where they are.
+
+    :param lacking: class → how much of what is asked no provider has room for
+    :param why: why it lacks
+    """
 
     allocations: Places
     reasons: Mapping[str, str]
+    lacking: Amounts = field(default_factory=dict)
+    why: str = ""
 
 
-def requested(instance: Instance, tree: Sequence[ProviderDetails]) -> dict[str, int]:
-    """Return class → how much the instance's flavor asks for of a node with this tree.
+def requested(instance: Instance, tree: Sequence[ProviderDetails]) -> ResourceRequest:
+    """Return what the instance's flavor asks for of a node with this tree.
 
     Processors that its policy dedicates are PCPU where the node has such. Values that nova ignores
     are ignored.
     """
     pinned = any("PCPU" in one.inventories for one in tree)
-    return dict(healed_amounts(instance.flavor, instance.booted_from_volume, pinned))
+    return healed_request(instance.flavor, instance.booted_from_volume, pinned)
+
+
+def with_devices(request: ResourceRequest, devices: ProviderAmounts) -> ResourceRequest:
+    """Return the request with the devices that the instance has of classes that it doesn't name.
+
+    nova's flavors ask for devices by an alias; others ask for the class itself.
+    """
+    asked = amounts_of(request)
+    more = Counter[str]()
+    for amounts in devices.values():
+        more.update({name: n for name, n in amounts.items() if name not in asked})
+    main = request.groups.get(UNSUFFIXED, RequestGroup())
+    main = replace(main, resources={**main.resources, **more})
+    return replace(request, groups={**request.groups, UNSUFFIXED: main})
 
 
 def place(
     instance: Instance,
-    resources: Amounts,
+    request: ResourceRequest,
     tree: Sequence[ProviderDetails],
     pools: Callable[[], Sequence[ProviderDetails]],
     knowing: Knowing,
+    has: ProviderAmounts,
 ) -> PlacedShares:
-    """Return the allocations of the resources, by the rule that a reshape follows.
+    """Return the allocations of what is asked, by the one placement of shares.
 
     Classes of which the root has an inventory are allocated on the root. The others go where
-    somebody says that the instance has them. If nobody does, processors and memory go to the first
-    provider with room for all of them, else they are spread; unless the flavor asks for cells. Any
-    other class goes to the one provider that has it. Sharing providers are used only for classes
-    that the tree lacks.
+    somebody says that the instance has them. If nobody does, they go where there is room; unless
+    the flavor asks for cells, or several providers have a class that isn't of cells, nor disk.
 
     :param tree: the node's providers with their consumers, the root first
-    :param pools: reads the providers that share with the root
-    :raises AllocationUpdateFailed: there is no room, or no provider has the class
+    :param pools: reads the providers that share with the node
+    :param has: what the instance has in placement
     :raises HealPlaceUnknown: several providers may be meant, or the one that is meant isn't there;
         HealvGPUAllocationNotSupported if it is about VGPU
     """
-    root, *below = tree
+    root = tree[0]
+    resources = amounts_of(request)
     elsewhere = set(resources) - set(root.inventories)
     reasons = dict.fromkeys(set(resources) - elsewhere, ROOT)
-    if not elsewhere:
-        return PlacedShares({root.uuid: {"resources": dict(resources)}}, reasons)
-    missing = elsewhere - {name for provider in below for name in provider.inventories}
-    providers = [*tree, *(pools() if missing else ())]
-    told = knowing.told(resources)
-    places: Held = {}
+    among = givers(tree, instance.uuid)
+    if elsewhere - {name for one in tree for name in one.inventories}:
+        among += givers(pools(), instance.uuid, shares=True)
+    told = knowing.told(resources) if elsewhere else []
+    preferences = Preferences([one.places for one in told], has, runs=True)
+    possible = possible_givers(request, among, preferences)
     for name in sorted(elsewhere):
-        found, reason = _place_of(instance, name, resources, providers, told, knowing.doubt)
-        reasons[name] = reason
-        for uuid, amount in found.items():
-            places.setdefault(uuid, {})[name] = amount
-    allocations = _held_by_others(providers, instance.uuid)
-    allocations[instance.uuid] = {"allocations": {root.uuid: {"resources": dict(resources)}}}
-    try:
-        relocate(
-            allocations,
-            {root.uuid: elsewhere},
-            [Target(one.uuid, one.name, one.inventories) for one in providers],
-            [name for name in elsewhere if stays_together(name)],
-            lambda consumer: places or None if consumer == instance.uuid else None,
-        )
-    except exceptions.ReshapeFailed as failed:
-        raise exceptions.AllocationUpdateFailed(
-            consumer_uuid=instance.uuid, error=failed.kwargs["error"]
-        ) from failed
-    return PlacedShares(allocations[instance.uuid]["allocations"], reasons)
+        reasons[name] = _reason(instance, name, resources, possible[name], told, knowing.doubt)
+    found = places_of(request, among, preferences)
+    return PlacedShares(
+        {uuid: {"resources": part} for uuid, part in found.places.items()},
+        reasons,
+        found.lacking,
+        "; ".join(found.reasons),
+    )
 
 
 def _unknown(instance: Instance, resource_class: str, error: str) -> exceptions.NovaException:
@@ -109,16 +123,16 @@ def _unknown(instance: Instance, resource_class: str, error: str) -> exceptions.
     return exceptions.HealvGPUAllocationNotSupported(failure.message, instance_uuid=uuid)
 
 
-def _place_of(
+def _reason(
     instance: Instance,
     name: str,
     resources: Amounts,
-    providers: Sequence[ProviderDetails],
+    possible: Sequence[Giver],
     told: Sequence[ToldShares],
     doubt: str,
-) -> tuple[dict[str, int], str]:
-    """Return provider uuid → amount of one class, and who says so; nothing: wherever is room."""
-    able = {one.uuid: one.name for one in providers if name in one.inventories}
+) -> str:
+    """Return who says where the instance has a class, or why nobody needs to."""
+    able = {one.uuid: one.name for one in possible}
     for teller in told:
         found = teller.of(name)
         if not found:
@@ -134,30 +148,19 @@ def _place_of(
             raise _unknown(
                 instance, name, f"{teller.by} names {', '.join(strange)}, which has no {name}"
             )
-        return found, f"{teller.by} says so"
+        return f"{teller.by} says so"
     if name in _OF_CELLS and (gone := [one for teller in told for one in teller.missing]):
         raise _unknown(instance, name, f"its record names {', '.join(gone)}, which isn't there")
     if name == "DISK_GB" or (stays_together(name) and not _is_confined(instance)):
-        return {}, ROOM
+        return ROOM
     if len(able) > 1:
         where = ", ".join(sorted(able.values()))
         raise _unknown(instance, name, f"{where} have some, and {doubt}")
     if not able and name == VGPU:
         raise _unknown(instance, name, "no provider of its node has any")
-    return {}, ONLY
+    return ONLY
 
 
 def _is_confined(instance: Instance) -> bool:
     """Say whether the instance runs on certain NUMA cells, and not wherever there is room."""
     return not _CONFINING.isdisjoint(instance.flavor.extra_specs)
-
-
-def _held_by_others(providers: Sequence[ProviderDetails], consumer: str) -> dict[str, Any]:
-    """Return consumer → allocations of the providers, without those of `consumer`."""
-    found: dict[str, Any] = {}
-    for provider in providers:
-        for holder, held in provider.holders.items():
-            if holder != consumer:
-                body = found.setdefault(holder, {"allocations": {}})
-                body["allocations"][provider.uuid] = {"resources": dict(held)}
-    return found

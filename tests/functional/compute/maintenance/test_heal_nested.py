@@ -1,5 +1,6 @@
 """`heal_allocations` where the root has not all classes, and where an instance can't be healed."""
 
+import json
 from uuid import uuid4
 
 import pytest
@@ -76,22 +77,46 @@ class TestANodeWithCells:
         assert site.run("heal_allocations", "--instance", instance, "--force").code == 0
         assert held(site, instance) == {cells[0]: {"VCPU": 2, "MEMORY_MB": 3000}}
 
-    def test_one_that_fits_nowhere_is_told_and_the_others_are_healed(self, site, root, cells):
-        first = guest(site, flavor=Flavor(vcpus=2, memory_mb=100000), created_at=1.0)
-        second = guest(site, created_at=2.0)
+    def test_one_that_fits_nowhere_gets_as_much_as_there_is_and_is_told(self, site, root, cells):
+        first = guest(site, created_at=1.0)
+        second = guest(site, flavor=Flavor(vcpus=2, memory_mb=100000), created_at=2.0)
         ended = site.run("heal_allocations")
         assert (ended.code, ended.err.count("\n")) == (3, 1)
-        assert f"instance {first}: " in ended.err
-        assert "no room for 100000 MEMORY_MB" in ended.err
-        assert ended.out == "Processed 1 instances.\n"
-        assert held(site, first) == {}
-        assert held(site, second) == {root: {"DISK_GB": 10}, cells[0]: CELL}
+        lacks = 100000 - 2816 - 3840
+        assert f"instance {second}: it lacks {lacks} MEMORY_MB: no room for 100000" in ended.err
+        assert ended.out == "Processed 2 instances.\n"
+        assert held(site, first) == {root: {"DISK_GB": 10}, cells[0]: CELL}
+        assert held(site, second) == {
+            cells[0]: {"VCPU": 2, "MEMORY_MB": 2816},
+            cells[1]: {"MEMORY_MB": 3840},
+        }
+        assert site.run("heal_allocations").code == 3, "it is told until it lacks nothing"
 
-    def test_a_class_that_no_provider_has_is_told(self, site, root, cells):
+    def test_a_class_that_no_provider_has_is_told_and_the_others_are_written(
+        self, site, root, cells
+    ):
         instance = guest(site, flavor=Flavor(vcpus=1, extra_specs={"resources:CUSTOM_X": "1"}))
-        ended = site.run("heal_allocations")
-        assert (ended.code, held(site, instance)) == (3, {})
-        assert "no room for 1 CUSTOM_X" in ended.err
+        ended = site.run("heal_allocations", "--json")
+        assert (ended.code, held(site, instance)) == (3, {cells[0]: {"VCPU": 1}})
+        assert "it lacks 1 CUSTOM_X: no room for 1 CUSTOM_X (no provider has any)" in ended.err
+        (told,) = json.loads(ended.out)["instances"]
+        assert (told["result"], told["lacking"]) == ("created", {"CUSTOM_X": 1})
+
+    def test_a_part_that_is_lost_is_written_beside_the_rest(self, site, root, cells):
+        instance = guest(site)
+        with site.placement() as outsider:
+            outsider.allocate({root: {"DISK_GB": 10}}, instance)
+        assert site.run("heal_allocations").code == 0
+        assert held(site, instance) == {root: {"DISK_GB": 10}, cells[0]: CELL}
+        ended = site.run("heal_allocations", "--verbose")
+        assert (ended.code, "up-to-date" in ended.out) == (4, True)
+
+    def test_what_is_too_little_grows_where_it_is(self, site, root, cells):
+        instance = guest(site)
+        with site.placement() as outsider:
+            outsider.allocate({root: {"DISK_GB": 10}, cells[1]: {**CELL, "VCPU": 1}}, instance)
+        assert site.run("heal_allocations").code == 0
+        assert held(site, instance) == {root: {"DISK_GB": 10}, cells[1]: CELL}
 
 
 class TestANodeWithAPool:

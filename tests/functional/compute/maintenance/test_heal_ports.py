@@ -45,6 +45,13 @@ class Scene:
         with self.site.placement() as outsider:
             return outsider.allocations(self.instance)
 
+    def takes_all_meanwhile(self, method, port, body):
+        """Refuse nothing; but when a port is written, the host loses its processors."""
+        if method == "PUT" and not self.network.updates:
+            with self.site.placement() as outsider:
+                outsider.set_inventory(self.root, {"MEMORY_MB": {"total": 1}})
+        return False
+
     def run(self, *flags):
         return self.site.run("heal_allocations", "--database", *flags)
 
@@ -132,8 +139,7 @@ class TestAllocationsThatAreLost:
 
     def test_leave_the_port_as_it_was_if_placement_refuses(self, lost):
         before = lost.network.profile(FIRST)["allocation"] = str(uuid4())
-        with lost.site.placement() as outsider:
-            outsider.set_inventory(lost.root, {"MEMORY_MB": {"total": 1}})
+        lost.network.refuse = lost.takes_all_meanwhile
         assert (lost.run().code, lost.held()) == (3, {})
         assert lost.network.profile(FIRST)["allocation"] == before
 
@@ -203,17 +209,18 @@ def test_a_port_that_can_not_be_updated_is_6_and_the_others_are_set_back(scene):
 
 
 def test_ports_are_set_back_if_placement_refuses(scene):
-    scene.instance = scene.add_instance(Flavor(vcpus=1000))
-    scene.network.port(FIRST, scene.instance, ASKED)
+    scene.network.refuse = scene.takes_all_meanwhile
     ended = scene.run("--instance", scene.instance)
     assert (ended.code, scene.network.updates) == (3, [FIRST, FIRST])
     assert scene.network.profile(FIRST) == {"kept": "as it was"}
 
 
 def test_ports_that_can_not_be_set_back_are_7(scene):
-    scene.instance = scene.add_instance(Flavor(vcpus=1000))
-    scene.network.port(FIRST, scene.instance, ASKED)
-    scene.network.refuse = lambda method, port, body: bool(scene.network.updates)
+
+    def refuse(method, port, body):
+        return scene.takes_all_meanwhile(method, port, body) or bool(scene.network.updates)
+
+    scene.network.refuse = refuse
     ended = scene.run("--instance", scene.instance)
     assert (ended.code, FIRST in ended.err) == (7, True)
 
