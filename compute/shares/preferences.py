@@ -72,8 +72,10 @@ class Candidates:
         near = set(chosen)
 
         def rank(uuid: str) -> tuple[int, int, int]:
-            kept = sum(bool(self._ledger.kept(uuid, name)) for name in amounts)
-            return -kept, -(uuid in near or self._ledger.used(uuid)), self._order[uuid]
+            kept = [(self._ledger.kept(uuid, name), amount) for name, amount in amounts.items()]
+            # What is as large as it was is the same share; two shares may lie on two providers.
+            score = sum(2 * (has == amount) + (has > 0) for has, amount in kept)
+            return -score, -(uuid in near or self._ledger.used(uuid)), self._order[uuid]
 
         roomy = [
             one.uuid

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.consumers.held_shares import InstanceHolding
 from compute.pci.devices import Device
+from compute.provider_tree import Resource
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.records.migration import Migration
@@ -17,7 +18,7 @@ from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocations import AllocationWriter
 from compute.resource_tracker.allocations.device_shares import DeviceNotes, DeviceShares
-from compute.resource_tracker.claims import numa_fit
+from compute.resource_tracker.claims import named_resources, numa_fit
 from compute.resource_tracker.claims.claim import cell_ratios
 from compute.resource_tracker.claims.device_choice import ChosenDevices, DeviceChoice
 from compute.resource_tracker.claims.orders import OrderBook, Orders
@@ -143,24 +144,46 @@ class ClaimRecorder:
 
     # Reporting
 
-    def report_claim(
+    def settle_claim(
         self,
         context: RequestContext,
         instance: Instance,
         node: TrackedNode,
         allocations: dict[str, Any] | None,
     ) -> None:
-        """Write the claim's allocations, unless the scheduler did, and report the node.
+        """Write the claim's allocations, unless the scheduler did.
 
         :param allocations: those of the scheduler, if it wrote any
 
-        Raises ComputeResourcesUnavailable if placement refused the allocations, and what an update
-        of the node raises.
+        Raises ComputeResourcesUnavailable if there is no room for them.
         """
         held = node.holdings[instance.uuid]
         refused = self._allocations.settle_claim(context, held, node, allocations)
         if refused is not None:
             raise exceptions.ComputeResourcesUnavailable(reason=refused)
+
+    def named_later(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        node: TrackedNode,
+        orders: Orders,
+        migration: Migration | None = None,
+    ) -> list[Resource]:
+        """Return the named resources of what the tracker wrote for a claim without orders of them.
+
+        Raises ComputeResourcesUnavailable.
+        """
+        if instance.uuid not in node.settled or not named_resources.are_open(node, orders):
+            return []
+        later = self.orders(context, instance, node, None, migration)
+        return named_resources.choose(node, instance.uuid, later)
+
+    def report_claim(self, context: RequestContext, instance: Instance, node: TrackedNode) -> None:
+        """Have placement allocate the claim's devices, and report the node.
+
+        Raises ComputeResourcesUnavailable, and what an update of the node raises.
+        """
         self.report_devices(context, instance.uuid, node)
         self._reporting.update(context, node)
 

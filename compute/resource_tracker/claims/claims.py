@@ -73,7 +73,13 @@ class Claims:
             node.track(instance)
             self._recorder.hold(node, held_shares.built(instance))
             try:
-                self._recorder.report_claim(context, instance, node, allocations)
+                self._recorder.settle_claim(context, instance, node, allocations)
+                more = self._recorder.named_later(context, instance, node, orders)
+                if more:
+                    instance.resources = more
+                    self._recorder.save(instance)
+                    self._recorder.hold(node, held_shares.built(instance))
+                self._recorder.report_claim(context, instance, node)
             except Exception:
                 self._take_back(context, instance, node, *before)
                 raise

@@ -95,7 +95,14 @@ class Moves:
             held = held_shares.claimed(instance, migration, self._host, node.name)
             self._recorder.hold(node, held)
             try:
-                self._recorder.report_claim(context, instance, node, allocations)
+                self._recorder.settle_claim(context, instance, node, allocations)
+                more = self._recorder.named_later(context, instance, node, orders, migration)
+                if more:
+                    instance.migration_context.new_resources = more
+                    self._recorder.save(instance)
+                    held = held_shares.claimed(instance, migration, self._host, node.name)
+                    self._recorder.hold(node, held)
+                self._recorder.report_claim(context, instance, node)
             except Exception:
                 self._abort(context, instance, node, migration)
                 raise

@@ -33,6 +33,19 @@ def check(node: TrackedNode) -> None:
         raise exceptions.AssignedResourceNotFound(reason=", ".join(missing))
 
 
+def are_open(node: TrackedNode, orders: Orders) -> bool:
+    """Say whether the node has named resources, and the orders name none of them."""
+    if node.tree is None:
+        return False
+    classes = {
+        uuid: node.tree.data(uuid).resources for uuid in node.tree.get_provider_uuids(node.uuid)
+    }
+    ordered = any(
+        name in classes.get(uuid, ()) for uuid, part in orders.parts.items() for name in part
+    )
+    return any(classes.values()) and not ordered
+
+
 def choose(node: TrackedNode, instance_uuid: str, orders: Orders) -> list[Resource]:
     """Choose free resources for each amount ordered of a class that has named resources.
 

@@ -1,6 +1,8 @@
 """A host whose providers a test lays out, and guests for it."""
 
+from compute.provider_tree import Resource
 from compute.records.instance import Flavor, Instance
+from compute.records.migration import Migration
 from compute.report.wire.context import admin_context
 from virt.fake import MediumFakeDriver
 from virt.inventory import record
@@ -18,13 +20,13 @@ def cells(vcpus=10, memory_mb=4096, disk_gb=1000, **more):
 class ShapedHost:
     """A host with the providers of `layout`: suffix of the name → class → total; "": the root.
 
-    `traits` is suffix → traits, `pools` uuid → total of DISK_GB, `places` guest → suffix → class →
-    amount, as the hypervisor knows them.
+    `traits` is suffix → traits, `names` suffix → class → names of its resources, `places` guest →
+    suffix → class → amount, as the hypervisor knows them.
     """
 
     def __init__(self, host, outsider, writer, layout):
         self.host, self.outsider, self.layout = host, outsider, layout
-        self.traits, self.aggregates, self.places = {}, [], {}
+        self.traits, self.names, self.aggregates, self.places = {}, {}, [], {}
         host.conf.set_override("allocation_writer", writer, "compute")
         self.start()
 
@@ -48,6 +50,12 @@ class ShapedHost:
                     if not tree.exists(name):
                         tree.new_child(name, nodename)
                     tree.update_inventory(name, {c: record(n) for c, n in totals.items()})
+                    uuid = tree.data(name).uuid
+                    named = {
+                        one: {Resource(uuid, one, each) for each in names}
+                        for one, names in shaped.names.get(suffix, {}).items()
+                    }
+                    tree.update_resources(name, named)
                     tree.add_traits(name, *shaped.traits.get(suffix, ()))
 
             def places_of_guest(self, tree, nodename, consumer, resources):
@@ -82,6 +90,46 @@ class ShapedHost:
     def claimed(self, **fields):
         """Return a guest that is claimed without allocations."""
         return self.claim(self.guest(**fields))
+
+    def resized(self, guest, given=None, **fields):
+        """Begin a resize on this host; return the claim."""
+        guest.task_state = "resize_prep"
+        self.host.cell.instances.save(guest)
+        flavor = self.guest(**fields).flavor
+        return self.rt.resize_claim(CONTEXT, guest, flavor, self.name, None, given)
+
+    def confirm(self, guest, claim):
+        """End the resize: the guest has its new flavor."""
+        guest.flavor, guest.vm_state, guest.task_state = guest.new_flavor, "resized", None
+        self.host.cell.instances.save(guest)
+        self.rt.drop_move_claim_at_source(CONTEXT, guest, claim.migration)
+        self._is_active(guest)
+
+    def revert(self, guest, claim):
+        """End the resize: the guest keeps its old flavor."""
+        guest.vm_state, guest.task_state = "resized", "resize_reverting"
+        self.host.cell.instances.save(guest)
+        self.rt.drop_move_claim_at_dest(CONTEXT, guest, claim.migration)
+        self._is_active(guest)
+
+    def comes(self, guest, kind):
+        """Claim for a guest that comes from another host."""
+        guest.host = guest.node = "elsewhere"
+        guest.task_state = "migrating" if kind == "live-migration" else "rebuilding"
+        self.host.cell.instances.save(guest)
+        migration = Migration(
+            guest.uuid, migration_type=kind, source_compute="elsewhere", source_node="elsewhere"
+        )
+        self.host.cell.migrations.create(migration)
+        if kind == "live-migration":
+            return self.rt.live_migration_claim(CONTEXT, guest, self.name, migration, None, None)
+        return self.rt.rebuild_claim(CONTEXT, guest, self.name, None, migration=migration)
+
+    def _is_active(self, guest):
+        guest.vm_state, guest.task_state = "active", None
+        guest.old_flavor = guest.new_flavor = None
+        self.host.cell.instances.save(guest)
+        self.update()
 
     def uuid(self, suffix=""):
         """Return the uuid of a provider."""

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from compute import exceptions
-from tests.functional.compute.shaped_hosts import CONTEXT, WRITERS, ShapedHost, cells
+from tests.functional.compute.shaped_hosts import WRITERS, ShapedHost, cells
 
 CELL = {"VCPU": 2, "MEMORY_MB": 512}
 PINNED = {"hw:cpu_policy": "dedicated"}
@@ -199,17 +199,83 @@ class TestWrongAmounts:
         assert outsider.allocations(guest.uuid)[network] == {"NET_BW_EGR_KILOBIT_PER_SEC": 9}
         assert tracked.held(guest)["numa0"] == {"VCPU": 3, "MEMORY_MB": 512}
 
-    def test_a_resize_is_followed_below_the_root(self, tracked):
-        guest = tracked.claimed()
-        guest.task_state = "resize_prep"
-        flavor = tracked.guest(vcpus=4, memory_mb=1024).flavor
-        move = tracked.rt.resize_claim(CONTEXT, guest, flavor, tracked.name, None, None)
-        both = {"VCPU": 6, "MEMORY_MB": 1536}
-        assert tracked.held(guest) == {"": {"DISK_GB": 2}, "numa0": both}
-        guest.flavor, guest.task_state = flavor, None
-        guest.vm_state = "resized"
-        tracked.rt.drop_move_claim_at_source(CONTEXT, guest, move.migration)
-        guest.vm_state = "active"
-        tracked.host.cell.instances.save(guest)
-        tracked.update()
-        assert tracked.held(guest) == {"": {"DISK_GB": 1}, "numa0": {"VCPU": 4, "MEMORY_MB": 1024}}
+
+class TestMoves:
+    """Old and new share lie where one function says, in each state."""
+
+    @pytest.fixture
+    def cells(self, shaped):
+        return shaped(cells())
+
+    def test_a_resize_holds_both_shares_below_the_root_until_it_ends(self, cells):
+        guest = cells.claimed()
+        move = cells.resized(guest, vcpus=9, memory_mb=1024)
+        new = {"VCPU": 9, "MEMORY_MB": 1024}
+        assert cells.held(guest) == {"": {"DISK_GB": 2}, "numa0": CELL, "numa1": new}
+        cells.update()
+        assert cells.held(guest) == {"": {"DISK_GB": 2}, "numa0": CELL, "numa1": new}
+        cells.confirm(guest, move)
+        assert cells.held(guest) == {"": {"DISK_GB": 1}, "numa1": new}
+
+    def test_a_resize_that_is_reverted_leaves_the_old_share_where_it_was(self, cells):
+        cells.allocate(str(uuid4()), {"numa0": {"VCPU": 10}})
+        guest = cells.claimed()
+        assert cells.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
+        move = cells.resized(guest, vcpus=3, specs={"resources:MEMORY_MB": "0"})
+        cells.revert(guest, move)
+        assert cells.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
+
+    def test_a_resize_without_room_is_refused_and_changes_nothing(self, cells):
+        guest = cells.claimed()
+        for fields, why in (
+            ({"vcpus": 11}, "no room for 11 VCPU"),
+            ({"specs": {"resources:VGPU": "1"}}, "no room for 1 VGPU"),
+        ):
+            with pytest.raises(exceptions.ComputeResourcesUnavailable, match=why):
+                cells.resized(guest, **fields)
+            assert cells.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
+
+    @pytest.mark.parametrize("kind", ["live-migration", "evacuation"])
+    def test_who_comes_is_placed_or_refused(self, cells, outsider, kind):
+        elsewhere = outsider.provider(inventory={"VCPU": {"total": 8}})
+        guest = cells.guest()
+        outsider.allocate({elsewhere: {"VCPU": 2}}, guest.uuid)
+        cells.comes(guest, kind)
+        assert cells.held(guest) == {
+            elsewhere: {"VCPU": 2},
+            "": {"DISK_GB": 1},
+            "numa0": CELL,
+        }
+        large = cells.guest(vcpus=11)
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 11 VCPU"):
+            cells.comes(large, kind)
+        assert cells.held(large) == {}
+
+
+class TestNamedResources:
+    @pytest.fixture
+    def named(self, shaped):
+        name = "CUSTOM_PMEM_NAMESPACE_6GB"
+        root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100, name: 3}
+        host = shaped({"": root})
+        host.names = {"": {name: ("ns_0", "ns_1", "ns_2")}}
+        host.start()
+        return host
+
+    def test_are_allocated_and_assigned_or_refused(self, named):
+        specs = {"hw:pmem": "6GB,6GB"}
+        guest = named.claimed(specs=specs)
+        assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 2
+        assert [one.identifier for one in guest.resources] == ["ns_0", "ns_1"]
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="CUSTOM_PMEM"):
+            named.claim(named.guest(specs=specs))
+
+    def test_of_both_sides_of_a_resize_differ(self, named):
+        guest = named.claimed(specs={"hw:pmem": "6GB"})
+        move = named.resized(guest, specs={"hw:pmem": "6GB,6GB"})
+        assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 3
+        new = guest.migration_context.new_resources
+        assert [one.identifier for one in new] == ["ns_1", "ns_2"]
+        named.confirm(guest, move)
+        assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 2
+        assert [one.identifier for one in guest.resources] == ["ns_1", "ns_2"]
