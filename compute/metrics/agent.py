@@ -19,8 +19,8 @@ DURATIONS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 class AgentMetrics:
     """Counts for one service; its threads may all count.
 
-    Labels are bounded: kinds of failures, methods and statuses are few, and a node has a series
-    only while the driver lists it.
+    Labels are bounded: kinds of failures, methods and statuses are few, and so are the classes that
+    flavors of this host name. A node has a series only while the driver lists it.
 
     :param clock: returns the seconds since the epoch
     """
@@ -52,6 +52,13 @@ class AgentMetrics:
             ["method", "status"],
             registry=self._registry,
         )
+        self._unplaced = Counter(
+            "berth_compute_unplaced",
+            "Guests that hold less of a class in placement than their flavor asks for, "
+            "each counted once, by class.",
+            ["resource_class"],
+            registry=self._registry,
+        )
         self._last_good = _LastGood()
         self._registry.register(self._last_good)
         # at 0: Prometheus sees no increase where a series begins with 1
@@ -59,6 +66,8 @@ class AgentMetrics:
             self._failures.labels(kind)
         for result in (RESHAPED, NOT_RESHAPED):
             self._reshapes.labels(result)
+        for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB"):
+            self._unplaced.labels(name)
         self.page = make_wsgi_app(self._registry)
 
     def request(self, method: str, status: int | None) -> None:
@@ -77,6 +86,10 @@ class AgentMetrics:
         self._failures.labels(kind).inc()
         if kind == "reshape":
             self._reshapes.labels(NOT_RESHAPED).inc()
+
+    def unplaced(self, resource_class: str) -> None:
+        """Count a guest that lacks some of a class, when that is noticed."""
+        self._unplaced.labels(resource_class).inc()
 
     def node_updated(self, nodename: str, reshaped: bool) -> None:
         """Note that the update of a node succeeded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -53,6 +53,7 @@ class ResourceTracker:
     :param identity: tells the uuid of the host's node if the driver doesn't; None: the file that
         `conf` leads to
     :param provider_configs: what `get_provider_configs` returned; None: read the files
+    :param unplaced: called with a resource class when a guest is found that lacks some of it
 
     Raises ProviderConfigException if the operator's provider configuration files can't be used.
 
@@ -72,6 +73,7 @@ class ResourceTracker:
         cell: CellDatabase | None = None,
         identity: NodeIdentity | None = None,
         provider_configs: Mapping[str, Provider] | None = None,
+        unplaced: Callable[[str], None] | None = None,
     ) -> None:
         self.host = host
         self.driver = driver
@@ -92,7 +94,9 @@ class ResourceTracker:
         self._nodes = Nodes(host, driver, conf, cell)
         self._records = NodeRecords(host, cell)
         self._audit = AllocationAudit(host, driver, conf, self.reportclient, cell, mode)
-        self._allocations = AllocationWriter(driver, conf, self.reportclient, cell, mode)
+        self._allocations = AllocationWriter(
+            driver, conf, self.reportclient, cell, mode, unplaced or (lambda resource_class: None)
+        )
         self._reporting = Reporting(
             driver,
             conf,

@@ -64,6 +64,9 @@ class Watcher(Protocol):
     def node_updated(self, nodename: str, reshaped: bool) -> None:
         """Hear that the update of a node succeeded."""
 
+    def unplaced(self, resource_class: str) -> None:
+        """Hear of a guest that lacks some of a class in placement; once, until it has all."""
+
     def nodes_listed(self, nodenames: Collection[str]) -> None:
         """Hear which nodes the driver lists."""
 
@@ -94,7 +97,13 @@ class ComputeManager:
         self.identity = identity
         self.virtapi = virtapi or ComputeVirtAPI(reportclient, identity, cell)
         self.rt = ResourceTracker(
-            self.host, driver, reportclient, conf=conf, cell=cell, identity=identity
+            self.host,
+            driver,
+            reportclient,
+            conf=conf,
+            cell=cell,
+            identity=identity,
+            unplaced=None if watcher is None else watcher.unplaced,
         )
         self._failed_before: set[str] = set()
         self._checks = StartChecks(self.host, driver, cell, identity)

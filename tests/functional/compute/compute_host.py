@@ -17,7 +17,8 @@ from virt.inventory import record
 class ComputeHost:
     """What stays on the host while services come and go: its name, identity and records.
 
-    `adapter` and `driver` are those of the service started last.
+    `adapter` and `driver` are those of the service started last; `watcher` hears what the next one
+    does.
     """
 
     def __init__(self, conf, new_adapter):
@@ -29,6 +30,7 @@ class ComputeHost:
         self.driver = None
         self.manager = None
         self.outcome = None
+        self.watcher = None
 
     @property
     def uuid(self):
@@ -44,7 +46,9 @@ class ComputeHost:
         client = SchedulerReportClient(self.adapter, conf=self.conf, sleep=lambda seconds: None)
         virtapi = ComputeVirtAPI(client, identity, self.cell)
         self.driver = driver_class(virtapi, self.conf)
-        self.manager = ComputeManager(self.conf, self.driver, client, self.cell, identity, virtapi)
+        self.manager = ComputeManager(
+            self.conf, self.driver, client, self.cell, identity, virtapi, self.watcher
+        )
         if prepare:
             prepare(self)
         self.outcome = ServiceRunner(self.manager, self.cell, self.conf).start()

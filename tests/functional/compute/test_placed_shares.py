@@ -5,7 +5,9 @@ from uuid import uuid4
 import pytest
 
 from compute import exceptions
+from compute.metrics.agent import AgentMetrics
 from tests.functional.compute.shaped_hosts import WRITERS, ShapedHost, cells
+from tests.unit.compute.metrics.test_agent_metrics import shown
 
 CELL = {"VCPU": 2, "MEMORY_MB": 512}
 PINNED = {"hw:cpu_policy": "dedicated"}
@@ -60,15 +62,21 @@ class TestAHostWithCells:
         assert host.host.adapter.writes == []
         assert host.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
 
-    def test_gives_a_guest_that_runs_as_much_as_there_is(self, shaped, caplog):
-        host = shaped(cells(vcpus=1))
-        guest = host.running(vcpus=3)
-        host.update()
-        host.update()
-        found = host.held(guest)
+    def test_gives_a_guest_that_runs_as_much_as_there_is_and_tells_the_rest_once(
+        self, shaped, host, caplog
+    ):
+        host.watcher = AgentMetrics()
+        small = shaped(cells(vcpus=1))
+        guest = small.running(vcpus=3)
+        small.update()
+        small.update()
+        found = small.held(guest)
         assert sum(part.get("VCPU", 0) for part in found.values()) == 2
         told = [one.getMessage() for one in caplog.records if guest.uuid in one.getMessage()]
         assert sum("lacks 1 VCPU" in text for text in told) == 1
+        counted = shown(host.watcher)
+        assert counted["berth_compute_unplaced_total", "VCPU"] == 1
+        assert counted["berth_compute_unplaced_total", "MEMORY_MB"] == 0
 
 
 class TestProcessors:
