@@ -180,7 +180,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "pci": {"exceptions", "provider_tree", "requests.reading"},
         # the one placement of what a guest asks for: pure
         "shares": {
-            *("consumers", "pci.tags", "provider_tree", "report.consumers.resource_request"),
+            *("consumers", "pci.tags", "provider_tree", "records"),
+            "report.consumers.resource_request",
         },
         "report": {"config", "exceptions", "provider_tree"},
         "report.wire": {"config", "exceptions"},

@@ -266,8 +266,9 @@ class Healer:
             raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
         tree = read_tree(self._client, self._context, node_uuid(self._cell, instance))
         share = own_share(holding_of(self._cell, instance))
+        has = _amounts(current)
         own = devices(share, instance.node or "", givers(tree, instance.uuid))
-        request = with_devices(requested(instance, tree), own)
+        request = with_devices(requested(instance, tree, has), own)
         pools: list[ProviderDetails] = []
 
         def read_pools() -> list[ProviderDetails]:
@@ -275,7 +276,7 @@ class Healer:
             return pools
 
         knowing = Knowing(self._driver, share, instance, tree)
-        placement = place(instance, request, tree, read_pools, knowing, _amounts(current))
+        placement = place(instance, request, tree, read_pools, knowing, has)
         return placement, {one.uuid: one.name for one in (*tree, *pools)}
 
     def _held_twice(
@@ -287,7 +288,7 @@ class Healer:
             has.update(part["resources"])
         if not any(has[name] > 1 for name in self._gpu_classes):
             return [], {}
-        asked = amounts_of(requested(instance, []))
+        asked = amounts_of(requested(instance, [], {}))
         suspected = {
             name: asked[name]
             for name in self._gpu_classes

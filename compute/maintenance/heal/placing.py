@@ -16,6 +16,7 @@ from compute.records.instance import Instance
 from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
 from compute.requests.guest_request import amounts_of
 from compute.requests.translation import healed_request
+from compute.shares.as_held import as_held
 from compute.shares.giver import Giver
 from compute.shares.known import ToldShares
 from compute.shares.placing import UNSUFFIXED, places_of, possible_givers
@@ -47,14 +48,20 @@ class PlacedShares:
     why: str = ""
 
 
-def requested(instance: Instance, tree: Sequence[ProviderDetails]) -> ResourceRequest:
+def requested(
+    instance: Instance, tree: Sequence[ProviderDetails], has: ProviderAmounts
+) -> ResourceRequest:
     """Return what the instance's flavor asks for of a node with this tree.
 
     Processors that its policy dedicates are PCPU where the node has such. Values that nova ignores
     are ignored.
+
+    :param has: what the instance has in placement
     """
     pinned = any("PCPU" in one.inventories for one in tree)
-    return healed_request(instance.flavor, instance.booted_from_volume, pinned)
+    request = healed_request(instance.flavor, instance.booted_from_volume, pinned)
+    here = {one.uuid: has[one.uuid] for one in tree if one.uuid in has}
+    return as_held(request, instance.flavor, here)
 
 
 def with_devices(request: ResourceRequest, devices: ProviderAmounts) -> ResourceRequest:

@@ -52,7 +52,7 @@ class Shortfalls:
         among = givers(tree, instance.uuid)
         held: ProviderAmounts = {uuid: part["resources"] for uuid, part in allocations.items()}
         request = with_devices(
-            requested(instance, tree), devices(share, instance.node or "", among)
+            requested(instance, tree, held), devices(share, instance.node or "", among)
         )
         missing = lacking([request], among, held)
         pooled = held.keys() - {one.uuid for one in tree}

@@ -14,13 +14,14 @@ from compute.records.instance import Flavor
 from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
 from compute.requests.guest_request import amounts_of
 from compute.requests.translation import healed_request
+from compute.shares.as_held import as_held
 from compute.shares.giver import Giver
 from compute.shares.known import recorded
 from compute.shares.placing import UNSUFFIXED, Placed, leaves_a_choice, places_of
 from compute.shares.preferences import Preferences
 
 #: classes that are the tracker's to correct, whatever the flavor says
-OWNED = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU", "MEM_ENCRYPTION_CONTEXT", PCI_DEVICE)
+OWNED = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU", PCI_DEVICE)
 #: the beginning of further ones
 _OWNED_BEGIN = "CUSTOM_PMEM_NAMESPACE_"
 _DISK = "DISK_GB"
@@ -48,10 +49,15 @@ class WantedShare:
 
 
 def wanted_shares(
-    held: InstanceHolding, shares: Sequence[Share], givers: Sequence[Giver], on_shared_storage: bool
+    held: InstanceHolding,
+    shares: Sequence[Share],
+    givers: Sequence[Giver],
+    has: ProviderAmounts,
+    on_shared_storage: bool,
 ) -> list[WantedShare]:
     """Return what the shares of an instance ask for on a node.
 
+    :param has: what the consumer has in placement now
     :param on_shared_storage: whether the instance's disk is on the storage of a sharing provider
 
     Processors that a policy dedicates are PCPU where the node has such. Both ends of a move share
@@ -59,9 +65,11 @@ def wanted_shares(
     """
     instance = held.instance
     pinned = any("PCPU" in one.inventories for one in givers if not one.shares)
+    here = {one.uuid: has[one.uuid] for one in givers if one.uuid in has}
     wanted = []
     for share in shares:
         request = healed_request(share.flavor, instance.booted_from_volume, pinned)
+        request = as_held(request, share.flavor, here)
         wanted.append(WantedShare(share, _with_devices(request, share, held, givers)))
     if _disk_is_pooled(givers, on_shared_storage):
         sizes = [

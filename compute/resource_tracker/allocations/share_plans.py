@@ -94,7 +94,7 @@ class SharePlanner:
     ) -> Plan:
         givers = givers_of(tree, node.uuid)
         pooled = self._is_on_shared_storage(held.instance)
-        wanted = wanted_shares(held, shares, givers, pooled)
+        wanted = wanted_shares(held, shares, givers, has, pooled)
         classes = named_classes(held)
         choice = is_open(wanted, givers, has, pooled)
         hypervisor = None

@@ -188,6 +188,13 @@ class TestWrongAmounts:
         tracked.update()
         assert tracked.held(guest) == {"": {"DISK_GB": 1}, "numa0": own}
 
+    def test_are_none_if_an_image_may_have_dedicated_the_processors(self, tracked):
+        parts = {"": {"DISK_GB": 1}, "numa1": {"PCPU": 2, "MEMORY_MB": 512}}
+        guest = tracked.running()
+        tracked.allocate(guest, parts)
+        tracked.update()
+        assert tracked.held(guest) == parts
+
     def test_of_the_hypervisors_other_cell_are_moved_there(self, tracked):
         guest = tracked.claimed()
         tracked.places[guest.uuid] = {"numa1": CELL}

@@ -111,6 +111,16 @@ class TestANodeWithCells:
         ended = site.run("heal_allocations", "--verbose")
         assert (ended.code, "up-to-date" in ended.out) == (4, True)
 
+    def test_processors_that_an_image_may_have_dedicated_are_right(self, site, root, cells):
+        instance = guest(site)
+        with site.placement() as outsider:
+            own = {"PCPU": {"total": 4}}
+            outsider.set_inventory(cells[0], outsider.inventory(cells[0]) | own)
+            parts = {root: {"DISK_GB": 10}, cells[0]: {"PCPU": 2, "MEMORY_MB": 1024}}
+            outsider.allocate(parts, instance)
+        assert site.run("heal_allocations").code == 4
+        assert held(site, instance) == parts
+
     def test_what_is_too_little_grows_where_it_is(self, site, root, cells):
         instance = guest(site)
         with site.placement() as outsider:

@@ -37,7 +37,7 @@ def test_both_ends_of_a_resize_share_one_disk_as_large_as_the_larger_flavors(tre
     held = InstanceHolding(instance, shares, Migration(instance.uuid, migration_type="resize"))
 
     givers = givers_of(tree, NODE)
-    wanted = wanted_shares(held, shares, givers, on_shared_storage=True)
+    wanted = wanted_shares(held, shares, givers, {}, on_shared_storage=True)
     found = placed(wanted, "node", givers, {}, on_shared_storage=True, runs=True)
 
     assert found.places == {NODE: {"VCPU": 2, "MEMORY_MB": 128}, POOL: {"DISK_GB": 30}}
@@ -63,7 +63,7 @@ def test_the_root_gives_what_nova_would_claim_of_it(flavor, classes, processors)
     held = InstanceHolding(Instance(flavor=flavor), shares, None)
 
     givers = givers_of(tree, NODE)
-    wanted = wanted_shares(held, shares, givers, on_shared_storage=False)
+    wanted = wanted_shares(held, shares, givers, {}, on_shared_storage=False)
     found = placed(wanted, "node", givers, {}, on_shared_storage=False, runs=False)
 
     assert found.places == {NODE: {"MEMORY_MB": 64} | processors}
