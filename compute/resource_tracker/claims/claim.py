@@ -49,7 +49,7 @@ class ClaimRoom:
     :param placed_topologies: the NUMA topologies of the instances on the node, with the host cell
         of each instance cell
     :param pci_problem: why the instance can't have its devices, if it can't
-    :param cells: the host cells that are near the instance's devices; None: any will do
+    :param cells: the host cells that are allocated, or near the instance's devices; None: any
     """
 
     placed_topologies: list[dict[str, Any]] = field(default_factory=list)
@@ -153,7 +153,10 @@ class Claim(NopClaim):
             within=room.cells,
         )
         if self.claimed_numa_topology is None:
-            return "Requested instance NUMA topology cannot fit the given host NUMA topology"
+            problem = "Requested instance NUMA topology cannot fit the given host NUMA topology"
+            if room.cells is None:
+                return problem
+            return f"{problem} within its cells {', '.join(map(str, sorted(room.cells)))}"
         return None
 
     def abort(self) -> None:

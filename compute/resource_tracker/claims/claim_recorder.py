@@ -19,7 +19,7 @@ from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocations import AllocationWriter
 from compute.resource_tracker.allocations.device_shares import DeviceNotes, DeviceShares
 from compute.resource_tracker.claims import named_resources, numa_fit
-from compute.resource_tracker.claims.claim import cell_ratios
+from compute.resource_tracker.claims.claim import ClaimRoom, cell_ratios
 from compute.resource_tracker.claims.device_choice import ChosenDevices, DeviceChoice
 from compute.resource_tracker.claims.orders import OrderBook, Orders
 from compute.resource_tracker.node import usage
@@ -85,7 +85,10 @@ class ClaimRecorder:
         :param given: the caller's allocations; if there are none, those in placement
         """
         anew = migration is not None and migration.is_resize
-        return self._orders.of(context, instance.uuid, node, given, migration, anew)
+        with_cells = bool(instance.numa_topology)
+        return self._orders.of(
+            context, instance.uuid, node, given, migration, anew, with_cells=with_cells
+        )
 
     def choose_devices(
         self,
@@ -98,12 +101,19 @@ class ClaimRecorder:
         """Return the devices that the claim takes, and the host cells that they are near."""
         wanted, sets = instance.numa_topology, []
         if wanted and (instance.pci_requests or orders.parts):
-            ratios = cell_ratios(node.record, limits)
-            placed = node.placed_topologies()
-            sets = list(numa_fit.cell_sets(node.record.numa_topology, placed, wanted, *ratios))
+            ratios, host = cell_ratios(node.record, limits), node.record.numa_topology
+            taken = _topologies(node, instance, orders)
+            sets = list(numa_fit.cell_sets(host, taken, wanted, *ratios, within=orders.cells))
         return self._choice.choose(
             context, node, instance.uuid, instance.pci_requests, orders, sets
         )
+
+    def room(
+        self, node: TrackedNode, instance: Instance, orders: Orders, chosen: ChosenDevices
+    ) -> ClaimRoom:
+        """Return what the claim is tested against."""
+        cells = orders.cells if chosen.cells is None else chosen.cells
+        return ClaimRoom(_topologies(node, instance, orders), chosen.problem, cells)
 
     def choose_more_devices(
         self, context: RequestContext, uuid: str, node: TrackedNode, requests: list[dict[str, Any]]
@@ -216,3 +226,8 @@ class ClaimRecorder:
             self._reporting.update(context, node)
         except (exceptions.NovaException, ClientException) as failure:
             LOG.warning("Node %s will be reported at the next update: %s", node.name, failure)
+
+
+def _topologies(node: TrackedNode, instance: Instance, orders: Orders) -> list[dict[str, Any]]:
+    """Return the topologies that take room from the claim."""
+    return node.placed_topologies(without=None if orders.anew else instance.uuid)

@@ -10,7 +10,7 @@ from compute.records.instance import DELETED, Instance, allows_resource_removal
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocations import AllocationWriter
 from compute.resource_tracker.claims import named_resources
-from compute.resource_tracker.claims.claim import Claim, ClaimKeeper, ClaimRoom
+from compute.resource_tracker.claims.claim import Claim, ClaimKeeper
 from compute.resource_tracker.claims.claim_recorder import ClaimRecorder
 from compute.resource_tracker.node.node import TrackedNode
 from compute.resource_tracker.node.nodes import Nodes
@@ -60,7 +60,7 @@ class Claims:
                 node.record,
                 instance.pci_requests,
                 limits=limits,
-                room=ClaimRoom(node.placed_topologies(), chosen.problem, chosen.cells),
+                room=self._recorder.room(node, instance, orders, chosen),
             )
             before = (instance.numa_topology, instance.pci_devices, instance.resources)
             instance.resources = named_resources.choose(node, instance.uuid, orders)

@@ -18,7 +18,7 @@ from compute.records.migration import Migration
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocations import AllocationWriter
 from compute.resource_tracker.claims import named_resources
-from compute.resource_tracker.claims.claim import ClaimKeeper, ClaimRoom, MoveClaim
+from compute.resource_tracker.claims.claim import ClaimKeeper, MoveClaim
 from compute.resource_tracker.claims.claim_recorder import ClaimRecorder
 from compute.resource_tracker.node.node import TrackedNode
 from compute.resource_tracker.node.nodes import Nodes
@@ -76,7 +76,7 @@ class Moves:
                 instance.pci_requests,
                 migration,
                 limits,
-                room=ClaimRoom(node.placed_topologies(), chosen.problem, chosen.cells),
+                room=self._recorder.room(node, instance, orders, chosen),
             )
             resources = named_resources.choose(node, instance.uuid, orders)
             self._lead_here(instance, node, migration)

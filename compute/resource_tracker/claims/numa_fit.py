@@ -48,15 +48,19 @@ def cell_sets(
     wanted: Topology,
     cpu_ratio: float = 1.0,
     memory_ratio: float = 1.0,
+    within: Collection[int] | None = None,
 ) -> Iterator[CellSet]:
     """Yield the sets of host cells that `wanted` fits on, the first cells first.
+
+    :param within: the host cells that may be used; None: all
 
     There are none on a host without cells, and at most 1000 are tried.
     """
     cells = json.loads(host)["cells"] if host else []
     sockets = {cell["id"]: cell["socket"] for cell in cells if cell.get("socket") is not None}
     placed = list(taken)
-    combinations = itertools.combinations((cell["id"] for cell in cells), len(wanted["cells"]))
+    usable = [cell["id"] for cell in cells if within is None or cell["id"] in within]
+    combinations = itertools.combinations(usable, len(wanted["cells"]))
     for chosen in itertools.islice(combinations, _SETS):
         if fit(host, placed, wanted, cpu_ratio, memory_ratio, within=chosen) is not None:
             yield CellSet(frozenset(chosen), sockets)

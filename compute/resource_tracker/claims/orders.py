@@ -1,4 +1,4 @@
-"""What a claim was ordered to take: the allocations of devices and of named resources.
+"""What a claim was ordered to take: the allocations of devices, named resources and host cells.
 
 They are those that the caller gives, else those that placement has for the instance (compute.md
 §4.11). A claim takes exactly what is behind the providers in them.
@@ -6,6 +6,7 @@ They are those that the caller gives, else those that placement has for the inst
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.pci import placement_translator
 from compute.pci.device_healing import DeviceProvider
+from compute.provider_tree.cells import cell_name, stays_together
 from compute.records.migration import Migration
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
@@ -30,11 +32,13 @@ class Orders:
     :param consumer: who has it in placement: the instance, or its migration
     :param parts: provider uuid → class → amount, of devices and named resources
     :param anew: whether it shall be taken beside what the instance has of the node
+    :param cells: the host cells whose processors or memory are allocated; None: of no cell
     """
 
     consumer: str
     parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     anew: bool = False
+    cells: frozenset[int] | None = None
 
 
 class OrderBook:
@@ -60,28 +64,41 @@ class OrderBook:
         migration: Migration | None = None,
         anew: bool = False,
         with_named: bool = True,
+        with_cells: bool = False,
     ) -> Orders:
         """Return the orders of a claim.
 
         :param given: the caller's allocations, provider uuid → `{"resources": {class: amount}}`. If
-            they have none of devices and named resources, placement is asked
+            they have none of devices, named resources and cells, placement is asked
         :param anew: whether the instance keeps what it has of the node already. What placement has
             for that isn't an order
         :param with_named: whether named resources are claimed, too
+        :param with_cells: whether host cells are claimed
 
         Raises ComputeResourcesUnavailable if placement can't be asked for them.
         """
         classes = self._classes(node, with_named)
-        ordered = _within(classes, given or {})
-        if ordered or not classes:
-            return Orders(consumer, ordered, anew)
-        found = _within(classes, self._held(context, consumer))
-        moved: dict[str, dict[str, int]] = {}
+        host_cells = _host_cells(node) if with_cells else {}
+        ordered, cells = _within(classes, given or {}), _cells_of(host_cells, given or {})
+        if (ordered or not classes) and (cells or not host_cells):
+            return Orders(consumer, ordered, anew, cells)
+        held = self._held(context, consumer)
+        found = ordered or _within(classes, held)
+        theirs: Mapping[str, Any] = {}
         if migration is not None and migration.id is not None:
-            moved = _within(classes, self._held(context, migration.uuid))
+            theirs = self._held(context, migration.uuid)
+        moved = _within(classes, theirs)
+        if cells is None and (theirs or not anew):
+            # else nobody knows which of them are the old share's
+            cells = _cells_of(host_cells, held)
+        if ordered:
+            return Orders(consumer, ordered, anew, cells)
+        if migration is not None and theirs:
             comes = (migration.source_compute, migration.source_node) != (self._host, node.name)
+            if comes and cells is None:
+                cells = _cells_of(host_cells, theirs)
             if comes and moved and not found:
-                return Orders(migration.uuid, moved, anew)
+                return Orders(migration.uuid, moved, anew, cells)
         if anew:
             has = self._has(node, consumer)
             for uuid, part in moved.items():
@@ -91,7 +108,7 @@ class OrderBook:
                 for uuid, part in found.items()
                 if (left := dict(Counter(part) - has.get(uuid, Counter())))
             }
-        return Orders(consumer, found, anew)
+        return Orders(consumer, found, anew, cells)
 
     def _classes(self, node: TrackedNode, with_named: bool) -> dict[str, set[str]]:
         """Return provider uuid → its classes that stand for devices or named resources."""
@@ -141,3 +158,26 @@ def _within(
         if uuid in classes
     }
     return {uuid: part for uuid, part in parts.items() if part}
+
+
+def _host_cells(node: TrackedNode) -> dict[str, int]:
+    """Return provider uuid → host cell, of the cells that have a provider of their own."""
+    if node.tree is None or not node.record.numa_topology:
+        return {}
+    cells = [cell["id"] for cell in json.loads(node.record.numa_topology)["cells"]]
+    names = {cell_name(node.name, cell): cell for cell in cells}
+    return {
+        node.tree.data(name).uuid: cell for name, cell in names.items() if node.tree.exists(name)
+    }
+
+
+def _cells_of(
+    host_cells: Mapping[str, int], allocations: Mapping[str, Any]
+) -> frozenset[int] | None:
+    """Return the cells that the allocations have processors or memory of; None: of none."""
+    cells = frozenset(
+        host_cells[uuid]
+        for uuid, part in allocations.items()
+        if uuid in host_cells and any(map(stays_together, part["resources"]))
+    )
+    return cells or None

@@ -133,9 +133,17 @@ class TrackedNode:
             owners.update((device["address"], uuid) for device in devices)
         return owners
 
-    def placed_topologies(self) -> list[dict[str, Any]]:
-        """Return the NUMA topologies of the shares, with the host cell of each instance cell."""
-        return [dict(share.numa_topology) for share in self.shares() if share.numa_topology]
+    def placed_topologies(self, without: str | None = None) -> list[dict[str, Any]]:
+        """Return the NUMA topologies of the shares, with the host cell of each instance cell.
+
+        :param without: the uuid of an instance whose shares don't count
+        """
+        return [
+            dict(share.numa_topology)
+            for uuid, held in list(self.holdings.items())
+            for share in held.shares
+            if share.numa_topology and uuid != without
+        ]
 
     def assigned_resources(self) -> set[Resource]:
         """Return the resources that are assigned to instances."""
