@@ -96,8 +96,8 @@ def processor(capabilities: Capabilities, features: Iterable[str]) -> Processor:
 def parse_encryption(text: str) -> dict[str, int | None]:
     """Read from the domain capabilities which technologies can encrypt guests' memory.
 
-    Returns technology → for how many guests at once; None where libvirt doesn't say. Raises
-    MalformedXML if the XML makes no sense.
+    Returns technology → for how many guests at once; None where libvirt doesn't say. SEV-ES and
+    SEV-SNP share one number. Raises MalformedXML if the XML makes no sense.
     """
     features = parse(text, DOMAIN_CAPABILITIES).find("features")
     slots = {}
@@ -105,7 +105,15 @@ def parse_encryption(text: str) -> dict[str, int | None]:
         found = None if features is None else features.find(element)
         if found is not None and found.get("supported") == "yes":
             slots[name] = _guests(found, count)
+    if features is not None and "amd_sev_es" in slots and _can_launch(features, "sev-snp"):
+        slots["amd_sev_snp"] = slots["amd_sev_es"]
     return slots
+
+
+def _can_launch(features: ElementTree.Element, kind: str) -> bool:
+    launch = features.find("./launchSecurity[@supported='yes']")
+    names = () if launch is None else launch.findall("./enum[@name='sectype']/value")
+    return any((one.text or "").strip() == kind for one in names)
 
 
 def _guests(technology: ElementTree.Element, count: str | None) -> int | None:

@@ -9,7 +9,7 @@ from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
 from virt.node.disk import disk_space, image_cache_gb
 from virt.node.facts import Guest, HostFacts, NumaNode
-from virt.node.memory_encryption_slots import read_encryption_slots
+from virt.node.memory_encryption_slots import read_encryption_slots, switched_on
 from virt.node.pmem import read_namespaces
 
 
@@ -62,7 +62,8 @@ class LibvirtHostInfo:
     def _encryption_slots(self) -> dict[str, int]:
         """Return technology → how many guests, as libvirt says, or else the kernel."""
         told = self._hypervisor.domain_capabilities()
-        slots = {} if told is None else capabilities.parse_encryption(told)
+        known = {} if told is None else capabilities.parse_encryption(told)
+        slots = switched_on(known, self._sysfs_root)
         counted = read_encryption_slots(self._sysfs_root) if None in slots.values() else {}
         return {
             name: counted.get(name, 0) if number is None else number

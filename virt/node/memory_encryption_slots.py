@@ -1,9 +1,13 @@
 """How many guests' memory a machine can encrypt at once."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from virt.node.host_files import parsed_if_there, whole_number
+
+_T = TypeVar("_T")
 
 _KINDS = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": "intel_tdx"}
 
@@ -14,7 +18,27 @@ def read_encryption_slots(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
     Raises HostFactsError if a file is unreadable.
     """
     path = Path(sysfs_root, "fs", "cgroup", "misc.capacity")
-    return parsed_if_there(path, _slots) or {}
+    slots = parsed_if_there(path, _slots) or {}
+    if "amd_sev_es" in slots and _is_on(sysfs_root, "sev_snp"):
+        # The kernel counts both as one kind; where there is SNP, nobody should get less.
+        slots["amd_sev_snp"] = slots.pop("amd_sev_es")
+    return slots
+
+
+def switched_on(slots: Mapping[str, _T], sysfs_root: str | os.PathLike[str]) -> dict[str, _T]:
+    """Return `slots` without the technologies of AMD that the kernel's module has switched off.
+
+    SEV-ES counts as off while SEV-SNP is on, because both use the same slots. Raises HostFactsError
+    if a file is unreadable.
+    """
+    sev, es, snp = (_is_on(sysfs_root, name) for name in ("sev", "sev_es", "sev_snp"))
+    is_on = {"amd_sev": sev, "amd_sev_es": sev and es and not snp, "amd_sev_snp": sev and snp}
+    return {name: amount for name, amount in slots.items() if is_on.get(name, True)}
+
+
+def _is_on(sysfs_root: str | os.PathLike[str], parameter: str) -> bool:
+    path = Path(sysfs_root, "module", "kvm_amd", "parameters", parameter)
+    return parsed_if_there(path, str.strip) in ("Y", "1")
 
 
 def _slots(text: str) -> dict[str, int]:

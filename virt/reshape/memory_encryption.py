@@ -1,7 +1,8 @@
 """One child provider for each technology that encrypts memory (compute.md §6.5.3)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations, give, held, holdings, take
@@ -13,7 +14,7 @@ from virt.ownership import Ownership, ensure_child, own_child
 from virt.reshape.removal import remove_provider
 
 if TYPE_CHECKING:
-    from compute.provider_tree import ProviderTree
+    from compute.provider_tree import ProviderData, ProviderTree
 
 MEM_ENCRYPTION_CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 
@@ -24,8 +25,12 @@ AMD_SEV = "amd_sev"
 TRAITS = {
     AMD_SEV: "HW_CPU_X86_AMD_SEV",
     "amd_sev_es": "HW_CPU_X86_AMD_SEV_ES",
+    "amd_sev_snp": "HW_CPU_X86_AMD_SEV_SNP",
     "intel_tdx": "HW_CPU_X86_INTEL_TDX",
 }
+
+# A machine has one of these at a time: both use the same slots of the processor.
+_ONE_OF = ("amd_sev_es", "amd_sev_snp")
 
 
 def is_technology(suffix: str) -> bool:
@@ -49,23 +54,32 @@ def update_memory_encryption(
     :param slots: technology, a key of TRAITS → how many guests can use it at once
     :param allocations: None, or the allocations to move, in place
 
-    Raises ReshapeNeeded if the root has the class and `allocations` is None; the children are in
-    the tree by then. Raises ReshapeFailed if a consumer holds the class on a technology's provider
-    already, or if there is no room for it on the child of AMD SEV; the allocations are as they
-    were.
+    Raises ReshapeNeeded if `allocations` is None, and the root has the class, or SEV-SNP and SEV-ES
+    replaced each other; the children are in the tree by then. Raises ReshapeFailed if a consumer
+    holds the class on the root and on a technology's provider already, or if there is no room for
+    it where it goes; the allocations are as they were.
 
     remove_other_technologies removes the children of technologies that the host no longer has.
     """
     root = tree.data(nodename)
-    _update_children(tree, nodename, slots)
+    replaced = _replaced(tree, nodename, slots)
+    _update_children(tree, nodename, slots, replaced)
     tree.remove_traits(nodename, *TRAITS.values())
-    if MEM_ENCRYPTION_CONTEXT not in root.inventory:
+    is_on_root = MEM_ENCRYPTION_CONTEXT in root.inventory
+    if not is_on_root and not replaced:
         return
     if allocations is None:
         raise exceptions.ReshapeNeeded()
-    _move(tree, nodename, root.uuid, allocations)
-    del root.inventory[MEM_ENCRYPTION_CONTEXT]
-    tree.update_inventory(root.uuid, root.inventory)
+    moves = []
+    if is_on_root:
+        moves += _moves_off_root(tree, nodename, root.uuid, allocations)
+    for technology, former in replaced.items():
+        moves += _moves(tree, nodename, former.uuid, technology, allocations)
+    for move in moves:
+        move.apply(allocations)
+    if is_on_root:
+        del root.inventory[MEM_ENCRYPTION_CONTEXT]
+        tree.update_inventory(root.uuid, root.inventory)
 
 
 def remove_other_technologies(
@@ -81,48 +95,88 @@ def remove_other_technologies(
             remove_provider(tree, name, allocations)
 
 
-def _update_children(tree: "ProviderTree", nodename: str, slots: Mapping[str, int]) -> None:
+def _replaced(
+    tree: "ProviderTree", nodename: str, slots: Mapping[str, int]
+) -> "dict[str, ProviderData]":
+    """Return technology → the provider of the one that it replaces, if that still has contexts."""
+    found = {}
+    for technology, former in (_ONE_OF, _ONE_OF[::-1]):
+        provider = own_child(tree, provider_name(nodename, former))
+        if not slots.get(technology) or slots.get(former) or provider is None:
+            continue
+        if MEM_ENCRYPTION_CONTEXT in provider.inventory:
+            found[technology] = provider
+    return found
+
+
+def _update_children(
+    tree: "ProviderTree",
+    nodename: str,
+    slots: Mapping[str, int],
+    replaced: "Mapping[str, ProviderData]",
+) -> None:
     for technology, trait in TRAITS.items():
         name = provider_name(nodename, technology)
         total = slots.get(technology, 0)
         if total:
             ensure_child(tree, name, nodename)
+            known = tree.data(name).inventory
+            if not known and technology in replaced:
+                known = replaced[technology].inventory
             inventory = {MEM_ENCRYPTION_CONTEXT: {**record(total), "max_unit": 1}}
-            tree.update_inventory(name, with_reserved(inventory, tree.data(name).inventory))
+            tree.update_inventory(name, with_reserved(inventory, known))
             tree.add_traits(name, trait)
 
 
-def _move(tree: "ProviderTree", nodename: str, root_uuid: str, allocations: Allocations) -> None:
+@dataclass(frozen=True)
+class _Move:
+    consumer: str
+    amount: int
+    source: str
+    target: str
+
+    def apply(self, allocations: Allocations) -> None:
+        give(allocations[self.consumer], self.target, MEM_ENCRYPTION_CONTEXT, self.amount)
+        take(allocations[self.consumer], self.source, MEM_ENCRYPTION_CONTEXT)
+
+
+def _moves_off_root(
+    tree: "ProviderTree", nodename: str, root_uuid: str, allocations: Allocations
+) -> list[_Move]:
     ours = {one.uuid for one in Ownership(nodename, is_technology).below_root(tree)}
-    moving = {}
     for consumer, body in sorted(allocations.items()):
-        if amount := held(body, root_uuid, MEM_ENCRYPTION_CONTEXT):
-            moving[consumer] = amount
         for provider_uuid, resource_class, _amount in holdings(body):
             if resource_class == MEM_ENCRYPTION_CONTEXT and provider_uuid in ours:
                 raise exceptions.ReshapeFailed(
                     error=f"unexpected {resource_class} allocation on provider {provider_uuid} of "
                     f"consumer {consumer}: they should all be on the root provider"
                 )
+    return _moves(tree, nodename, root_uuid, AMD_SEV, allocations)
+
+
+def _moves(
+    tree: "ProviderTree", nodename: str, source: str, technology: str, allocations: Allocations
+) -> list[_Move]:
+    """Return how all contexts of a provider move to that of a technology.
+
+    Raises ReshapeFailed if the host offers none of it, or there is no room.
+    """
+    moving = {
+        consumer: amount
+        for consumer, body in sorted(allocations.items())
+        if (amount := held(body, source, MEM_ENCRYPTION_CONTEXT))
+    }
     if not moving:
-        return
-    target = provider_name(nodename, AMD_SEV)
+        return []
+    target = provider_name(nodename, technology)
     child = own_child(tree, target)
     if child is None:
         raise exceptions.ReshapeFailed(
             error=f"{', '.join(moving)} hold {MEM_ENCRYPTION_CONTEXT}, but this host offers no AMD "
             f"SEV: there is no provider {target}"
         )
-    _refuse_what_does_not_fit(child.inventory[MEM_ENCRYPTION_CONTEXT], target, moving)
-    for consumer, amount in moving.items():
-        give(allocations[consumer], child.uuid, MEM_ENCRYPTION_CONTEXT, amount)
-        take(allocations[consumer], root_uuid, MEM_ENCRYPTION_CONTEXT)
-
-
-def _refuse_what_does_not_fit(
-    inventory: Mapping[str, Any], target: str, moving: Mapping[str, int]
-) -> None:
-    stock = Stock.of(inventory)
+    used = sum(held(body, child.uuid, MEM_ENCRYPTION_CONTEXT) for body in allocations.values())
+    stock = Stock.of(child.inventory[MEM_ENCRYPTION_CONTEXT], used)
     for consumer, amount in moving.items():
         if not stock.has_room_for(amount):
             raise exceptions.ReshapeFailed(
@@ -130,3 +184,4 @@ def _refuse_what_does_not_fit(
                 f"{target} (free: {stock.free}; at most {stock.max_unit} each)"
             )
         stock.used += amount
+    return [_Move(one, amount, source, child.uuid) for one, amount in moving.items()]

@@ -23,6 +23,7 @@ from tests.unit.virt.node.hosts import (
     pinned,
 )
 from virt.libvirt import LibvirtDriver
+from virt.node.facts import Processor
 
 SERVER = {"DISK_GB": 20, "MEMORY_MB": 2048, "VCPU": 2}
 DISK_AND_CPU = {"VCPU": 2, "DISK_GB": 20}
@@ -85,6 +86,12 @@ def tree_of(outsider, host):
         row["name"].removeprefix(f"{host.name}_"): row["uuid"]
         for row in found["resource_providers"]
     }
+
+
+def places_of(outsider, query):
+    """Return the providers of each candidate."""
+    found = outsider.call("GET", f"/allocation_candidates?{query}")
+    return [set(one["allocations"]) for one in found["allocation_requests"]]
 
 
 def migrating(host, outsider, instance, resources, status="pre-migrating"):
@@ -243,6 +250,27 @@ class TestMemoryEncryption:
             {sev: {"MEM_ENCRYPTION_CONTEXT": 1}},
             {host.uuid: SERVER, sev: {"MEM_ENCRYPTION_CONTEXT": 1}},
         ]
+
+    def test_a_guest_that_wants_sev_snp_gets_no_slot_of_sev_es(self, host, start, known, outsider):
+        processor = Processor("AuthenticAMD", "", frozenset({"sev", "sev_es", "sev_snp"}), 1)
+        known.change(processor=processor, encryption_slots={"amd_sev": 4, "amd_sev_es": 8})
+        start()
+        wanted = "HW_CPU_X86_AMD_SEV_SNP"
+        query = f"resources=MEM_ENCRYPTION_CONTEXT:1&required={wanted}&in_tree={host.uuid}"
+        assert places_of(outsider, query) == []
+        es = tree_of(outsider, host)["amd_sev_es"]
+        guest = outsider.allocate({host.uuid: SERVER, es: {"MEM_ENCRYPTION_CONTEXT": 1}})
+        known.change(encryption_slots={"amd_sev": 4, "amd_sev_snp": 8})
+        start()
+        assert host.moves() == 1
+        tree = tree_of(outsider, host)
+        assert "amd_sev_es" not in tree
+        assert places_of(outsider, query) == [{tree["amd_sev_snp"]}]
+        moved = {host.uuid: SERVER, tree["amd_sev_snp"]: {"MEM_ENCRYPTION_CONTEXT": 1}}
+        assert outsider.allocations(guest) == moved
+        known.change(encryption_slots={"amd_sev": 4, "amd_sev_es": 8})
+        start()
+        assert tree_of(outsider, host)["amd_sev_es"] in outsider.allocations(guest)
 
     def test_without_amd_sev_a_context_in_use_ends_the_service(self, older, start, outsider):
         consumer = outsider.allocate({older.uuid: {"MEM_ENCRYPTION_CONTEXT": 1}})

@@ -146,3 +146,10 @@ def two_sockets(directory):
     return Machine(
         directory, online="0-7", memory_mb=16384, nodes={0: ("0-3", 8192), 1: ("4-7", 8192)}
     )
+
+
+def set_parameters(machine, **parameters):
+    """Set parameters of the kernel's module for virtual machines of AMD."""
+    for name, value in parameters.items():
+        path = machine.sysfs / "module" / "kvm_amd" / "parameters" / name
+        machine.write(path, f"{value}\n")

@@ -173,6 +173,26 @@ def to_encrypted_memory_of_its_own(maker):
     )
 
 
+def between_es_and_snp(maker):
+    """Return the scenarios of a machine that is switched to SEV-SNP, and back."""
+    machines = {}
+    for name in ("amd_sev_es", "amd_sev_snp"):
+        machines[name] = new_machine()
+        machines[name].change(encryption_slots={"amd_sev": 9, name: 5})
+    return {
+        f"from {old} to {new}": ReshapeScenario(
+            maker(machines[new]),
+            old_driver=maker(machines[old]),
+            held={
+                uuid(1): {"host1": HELD, f"host1_{old}": {"MEM_ENCRYPTION_CONTEXT": 1}},
+                uuid(2): {f"host1_{old}": {"MEM_ENCRYPTION_CONTEXT": 1}},
+                uuid(3): {"host1": HELD, "host1_amd_sev": {"MEM_ENCRYPTION_CONTEXT": 1}},
+            },
+        )
+        for old, new in (tuple(machines), tuple(machines)[::-1])
+    }
+
+
 @pytest.mark.parametrize("rule", rules_of(ReshapeContract))
 def test_each_reshape_keeps_it(rule, maker):
     scenarios = {
@@ -180,5 +200,6 @@ def test_each_reshape_keeps_it(rule, maker):
         "to vGPUs of their own": to_vgpus_of_their_own(maker),
         "to dedicated processors": to_dedicated_processors(maker),
         "to encrypted memory of its own": to_encrypted_memory_of_its_own(maker),
+        **between_es_and_snp(maker),
     }
     assert_kept(ReshapeContract, rule, scenarios)

@@ -164,6 +164,17 @@ class TestTraits:
         assert tree.data("host1_amd_sev").traits == {"HW_CPU_X86_AMD_SEV"}
         assert tree.data("host1_amd_sev_es").traits == {"HW_CPU_X86_AMD_SEV_ES"}
 
+    def test_that_a_processor_has_sev_snp_is_no_trait_of_the_root(self, make_driver, tree, host):
+        """Guests that ask for it got slots of SEV-ES."""
+        tree.add_traits("host1", "HW_CPU_X86_AMD_SEV_SNP")
+        features = frozenset({"fpu", "lm", "sev", "sev_es", "sev_snp"})
+        slots = {"amd_sev": 15, "amd_sev_snp": 84}
+        host.change(processor=Processor("AuthenticAMD", "", features, 1), encryption_slots=slots)
+        make_driver().update_provider_tree(tree, "host1")
+        assert not {one for one in tree.data("host1").traits if "SEV" in one}
+        assert set(children(tree)) == set(slots)
+        assert tree.data("host1_amd_sev_snp").traits == {"HW_CPU_X86_AMD_SEV_SNP"}
+
 
 class TestMemoryEncryption:
     def test_each_guest_takes_one_context(self, make_driver, tree, host):

@@ -9,7 +9,7 @@ import pytest
 
 from compute.exceptions import VirtDriverNotReady
 from tests.unit.virt.consumers import uuid
-from tests.unit.virt.host.machines import two_sockets
+from tests.unit.virt.host.machines import set_parameters, two_sockets
 from tests.unit.virt.libvirt.hosts import (
     COMPUTER,
     capabilities_xml,
@@ -128,6 +128,7 @@ def encryption_of(inside):
 
 def test_memory_encryption_is_read_where_the_hypervisor_tells(altered, tmp_path):
     text = encryption_of("<sev supported='yes'><maxGuests>15</maxGuests></sev>")
+    set_parameters(two_sockets(tmp_path), sev="Y", sev_es="Y")
     assert info(altered(), tmp_path).facts().encryption_slots == {}
     known = info(altered(getDomainCapabilities=text), tmp_path).facts().encryption_slots
     assert known == {"amd_sev": 15, "amd_sev_es": 0}

@@ -255,6 +255,25 @@ class TestMemoryEncryption:
             uuid(903): {"MEM_ENCRYPTION_CONTEXT": 1},
         }
 
+    @pytest.mark.parametrize("was", ["amd_sev_es", "amd_sev_snp"])
+    def test_sev_es_and_snp_replace_each_other(self, make_driver, tree, host, was):
+        then, now = {was: 3}, {"amd_sev_es": {"amd_sev_snp": 2}, "amd_sev_snp": {"amd_sev_es": 2}}
+        host.change(encryption_slots={"amd_sev": 2, **then})
+        make_driver().update_provider_tree(tree, "host1")
+        former = tree.data(f"host1_{was}").uuid
+        (technology,) = now[was]
+        host.change(encryption_slots={"amd_sev": 2, **now[was]})
+        held = {uuid(n): body({former: {"MEM_ENCRYPTION_CONTEXT": 1}}) for n in (1, 2)}
+        too_many = copy.deepcopy(held) | {
+            uuid(3): body({former: {"MEM_ENCRYPTION_CONTEXT": 1}}),
+        }
+        with pytest.raises(exceptions.ReshapeFailed, match=f"host1_{technology}"):
+            make_driver().update_provider_tree(copy.deepcopy(tree), "host1", allocations=too_many)
+        reshape(make_driver(), tree, held)
+        context = {technology: {"MEM_ENCRYPTION_CONTEXT": 1}}
+        assert by_name(tree, held) == {uuid(1): context, uuid(2): context}
+        assert not tree.exists(former)
+
     def test_contexts_nobody_holds_are_just_dropped(self, driver, tree, host):
         host.change(encryption_slots={})
         reshape(driver, tree, {uuid(1): body({ROOT: SERVER})})

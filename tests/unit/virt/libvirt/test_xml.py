@@ -125,6 +125,19 @@ class TestMemoryEncryption:
     def test_each_technology_has_its_number_of_guests(self):
         assert parse_encryption(SEV.format("yes", 15, 84)) == {"amd_sev": 15, "amd_sev_es": 84}
 
+    @pytest.mark.parametrize(
+        ("supported", "kind", "has"),
+        [("yes", "sev-snp", True), ("no", "sev-snp", False), ("yes", "sev", False)],
+    )
+    def test_sev_snp_has_the_slots_of_sev_es(self, supported, kind, has):
+        launch = (
+            f"<launchSecurity supported='{supported}'><enum name='sectype'><value>tdx</value>"
+            f"<value>{kind}</value></enum></launchSecurity></features>"
+        )
+        found = parse_encryption(SEV.format("yes", 15, 84).replace("</features>", launch))
+        snp = {"amd_sev_snp": 84} if has else {}
+        assert found == {"amd_sev": 15, "amd_sev_es": 84} | snp
+
     def test_of_tdx_the_number_is_not_told(self):
         text = (
             "<domainCapabilities><features><tdx supported='yes'/></features></domainCapabilities>"

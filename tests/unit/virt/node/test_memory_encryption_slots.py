@@ -1,8 +1,8 @@
 import pytest
 
-from tests.unit.virt.host.machines import two_sockets
+from tests.unit.virt.host.machines import set_parameters, two_sockets
 from virt.node.facts import HostFactsError
-from virt.node.memory_encryption_slots import read_encryption_slots
+from virt.node.memory_encryption_slots import read_encryption_slots, switched_on
 
 
 @pytest.fixture
@@ -16,6 +16,30 @@ def test_memory_encryption_is_as_the_kernel_counts_it(machine):
     )
 
     assert read_encryption_slots(machine.sysfs) == {"amd_sev": 509, "amd_sev_es": 99}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "on"),
+    [
+        ({}, []),
+        ({"sev": "N", "sev_es": "Y", "sev_snp": "Y"}, []),
+        ({"sev": "Y"}, ["amd_sev"]),
+        ({"sev": "1", "sev_es": "1", "sev_snp": "0"}, ["amd_sev", "amd_sev_es"]),
+        ({"sev": "Y", "sev_es": "Y", "sev_snp": "Y"}, ["amd_sev", "amd_sev_snp"]),
+        ({"sev": "Y", "sev_es": "N", "sev_snp": "Y"}, ["amd_sev", "amd_sev_snp"]),
+    ],
+)
+def test_a_technology_of_amd_can_be_off_and_snp_replaces_es(machine, parameters, on):
+    """As nova 34 finds them."""
+    set_parameters(machine, **parameters)
+    slots = {"amd_sev": 1, "amd_sev_es": 2, "amd_sev_snp": 2, "intel_tdx": 3}
+    assert sorted(switched_on(slots, machine.sysfs)) == sorted([*on, "intel_tdx"])
+
+
+def test_where_there_is_snp_what_the_kernel_counts_as_es_is_of_snp(machine):
+    machine.write(machine.sysfs / "fs" / "cgroup" / "misc.capacity", "sev 9\nsev_es 99\n")
+    set_parameters(machine, sev_snp="Y")
+    assert read_encryption_slots(machine.sysfs) == {"amd_sev": 9, "amd_sev_snp": 99}
 
 
 def test_a_broken_count_of_encrypted_guests_is_named(machine):
