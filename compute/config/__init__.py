@@ -116,6 +116,7 @@ def load(
     )
     for (group, option), value in (overrides or {}).items():
         conf.set_override(option, value, group=group)
+    devices.register_types(conf)
     _check_values(conf)
     return conf
 

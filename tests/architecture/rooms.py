@@ -322,6 +322,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "testing": {"compute.exceptions", "compute.provider_tree", "driver", "inventory"},
         "node": {
+            "compute.config.devices",
             "compute.exceptions",
             "compute.provider_tree",
             "driver",

@@ -15,7 +15,7 @@ from virt.node import pmem
 from virt.node.consumers import Consumers
 from virt.node.cpu_sets import CpuSets, configured_cpus, cpu_sets
 from virt.node.facts import HostFacts, HostFactsError, HostInfo
-from virt.node.gpus import checked_classes
+from virt.node.mdev_types import configured_types
 from virt.node.node_update import NodeUpdate
 from virt.node.placed_guest import places_of
 from virt.pci_device import offered, parse_device_specs
@@ -177,7 +177,7 @@ def check_options(conf: cfg.ConfigOpts) -> None:
     """Raise InvalidConfiguration if options contradict each other, whatever the host has."""
     configured_cpus(conf)
     parse_device_specs(conf.pci.device_spec)
-    checked_classes(conf)
+    configured_types(conf)
     pmem.parse_labels(conf.libvirt.pmem_namespaces)
     try:
         check_renames(conf.berth.renamed_resource_classes)

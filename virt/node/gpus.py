@@ -1,15 +1,15 @@
 """Which mediated devices guests may use, as VGPU inventory (compute.md §6.5.1)."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from oslo_config import cfg
 
-from compute import exceptions
-from virt.inventory import CUSTOM_NAME, record
+from virt.inventory import record
 from virt.node.facts import HostFacts
-from virt.reshape.vgpu import VGPU
+from virt.node.mdev_types import MdevType, configured_types, types_of
 
 
 @dataclass
@@ -20,42 +20,46 @@ class Gpus:
     classes: dict[str, str] = field(default_factory=dict)
 
 
-def checked_classes(conf: cfg.ConfigOpts) -> Mapping[str, str]:
-    """Return type → resource class, as configured.
-
-    Raises InvalidConfiguration if a type isn't enabled or a class is neither VGPU nor custom.
-    """
-    for name, resource_class in conf.berth.mdev_classes.items():
-        if name not in conf.devices.enabled_mdev_types:
-            raise exceptions.InvalidConfiguration(
-                f"[berth]mdev_classes names {name}, which [devices]enabled_mdev_types doesn't."
-            )
-        if resource_class != VGPU and not CUSTOM_NAME.fullmatch(resource_class):
-            raise exceptions.InvalidConfiguration(
-                f"[berth]mdev_classes: {resource_class} for {name} is neither {VGPU} nor the name "
-                "of a custom resource class."
-            )
-    return conf.berth.mdev_classes
-
-
-def gpus(facts: HostFacts, conf: cfg.ConfigOpts) -> Gpus:
+def gpus(facts: HostFacts, conf: cfg.ConfigOpts, reported: Collection[str] = ()) -> Gpus:
     """Return the devices that have, or can make, mediated devices of an enabled type.
 
-    A device makes one type at a time: the one it has already, else the first that is enabled.
+    A device makes one type at a time. Of those that no type names, that is the first type without
+    addresses. If `[berth]mdev_classes` tells types apart, it is the one the device has already,
+    else the first that it can make.
+
+    :param reported: the devices that have providers. If a type may not be made as often as devices
+        can make it, those with such devices come first, and then these
     """
-    classes = checked_classes(conf)
-    found = Gpus()
-    existing: dict[str, list[str]] = {}
+    types = configured_types(conf)
+    existing: dict[str, Counter[str]] = {}
     for one in facts.mediated_devices:
-        if one.is_active and one.type in conf.devices.enabled_mdev_types:
-            existing.setdefault(one.parent, []).append(one.type)
-    for device in sorted({*facts.creatable, *existing}):
-        creatable = facts.creatable.get(device, {})
-        here = existing.get(device, [])
-        able = [kind for kind in conf.devices.enabled_mdev_types if kind in creatable]
-        kinds = [*here, *able]
-        total = len(here) + (creatable.get(kinds[0], 0) if kinds else 0)
+        if one.is_active:
+            existing.setdefault(one.parent, Counter())[one.type] += 1
+    found = Gpus()
+    left = {kind.name: kind.most for kind in types}
+    ordered = sorted(
+        {*facts.creatable, *existing},
+        key=lambda device: (device not in existing, device not in reported, device),
+    )
+    for device in ordered:
+        here, creatable = existing.get(device, Counter()), facts.creatable.get(device, {})
+        kind = _kind(types_of(device, types, not conf.berth.mdev_classes), here, creatable)
+        if kind is None:
+            continue
+        total = here[kind.name] + creatable.get(kind.name, 0)
+        room = left[kind.name]
+        if room is not None:
+            # What exists has users: without its provider, every update would fail.
+            total = max(here[kind.name], min(total, room))
+            left[kind.name] = max(0, room - total)
         if total:
             found.inventories[device] = record(total)
-            found.classes[device] = classes.get(kinds[0], VGPU)
+            found.classes[device] = kind.resource_class
     return found
+
+
+def _kind(
+    types: Collection[MdevType], here: Collection[str], creatable: Collection[str]
+) -> MdevType | None:
+    able = [kind for kind in types if kind.name in creatable]
+    return next(iter([*(kind for kind in types if kind.name in here), *able]), None)

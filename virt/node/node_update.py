@@ -10,6 +10,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.cells import CELL_CLASSES, cell_name
+from compute.provider_tree.names import child_suffix
 from virt.inventory import Inventory
 from virt.node import pmem, provider_layout
 from virt.node.consumers import Consumers, KnownPlaces
@@ -65,7 +66,7 @@ class NodeUpdate:
         wanted = self._layout(now, report_disk=pool is None)
         namespaces = self._namespaces()
         wanted.root.update(pmem.inventory(namespaces))
-        found = gpus(self.facts, self.conf)
+        found = gpus(self.facts, self.conf, self._reported_gpus(known))
 
         vgpu.update_pgpus(
             tree, nodename, found.inventories, self.consumers.devices, allocations, found.classes
@@ -95,6 +96,12 @@ class NodeUpdate:
             memory_encryption.is_technology,
             names=[*cards.present, *cards.gone],
         )
+
+    def _reported_gpus(self, known: Collection[str]) -> set[str]:
+        """Return the devices whose providers are in the tree."""
+        ours = vgpu.of_pgpus(self.nodename, known).below_root(self.tree)
+        suffixes = (child_suffix(self.nodename, provider.name) for provider in ours)
+        return {suffix for suffix in suffixes if suffix is not None}
 
     def _cards(self) -> CardProviders:
         specs = parse_device_specs(self.conf.pci.device_spec)

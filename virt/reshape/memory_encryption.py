@@ -129,7 +129,7 @@ def _update_children(
 
 
 @dataclass(frozen=True)
-class _Move:
+class _ContextMove:
     consumer: str
     amount: int
     source: str
@@ -142,7 +142,7 @@ class _Move:
 
 def _moves_off_root(
     tree: "ProviderTree", nodename: str, root_uuid: str, allocations: Allocations
-) -> list[_Move]:
+) -> list[_ContextMove]:
     ours = {one.uuid for one in Ownership(nodename, is_technology).below_root(tree)}
     for consumer, body in sorted(allocations.items()):
         for provider_uuid, resource_class, _amount in holdings(body):
@@ -156,7 +156,7 @@ def _moves_off_root(
 
 def _moves(
     tree: "ProviderTree", nodename: str, source: str, technology: str, allocations: Allocations
-) -> list[_Move]:
+) -> list[_ContextMove]:
     """Return how all contexts of a provider move to that of a technology.
 
     Raises ReshapeFailed if the host offers none of it, or there is no room.
@@ -184,4 +184,4 @@ def _moves(
                 f"{target} (free: {stock.free}; at most {stock.max_unit} each)"
             )
         stock.used += amount
-    return [_Move(one, amount, source, child.uuid) for one, amount in moving.items()]
+    return [_ContextMove(one, amount, source, child.uuid) for one, amount in moving.items()]

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from compute import exceptions
+from compute.config.devices import register_types
 from compute.provider_tree import Resource
 from compute.records.instance import Instance
 from compute.records.migration import Migration
@@ -221,6 +222,22 @@ class TestPCPU:
         with pytest.raises(exceptions.ReshapeNeeded):
             flat.update()
         assert flat.adapter.writes[sent:] == []
+
+
+def test_each_gpu_offers_the_type_that_its_group_says(host, start, known, outsider):
+    both = {"big": 16, "small": 8}
+    known.change(creatable={GPUS[0]: both, GPUS[1]: both})
+    host.conf.set_override("enabled_mdev_types", ["big", "small"], "devices")
+    register_types(host.conf)
+    start(
+        mdev_big__device_addresses=["0000:84:00.0"],
+        mdev_big__max_instances=4,
+        mdev_small__device_addresses=["0000:85:00.0"],
+        mdev_small__mdev_class="CUSTOM_SMALL_GPU",
+    )
+    tree = tree_of(outsider, host)
+    totals = [outsider.totals(tree[gpu]) for gpu in GPUS[:2]]
+    assert totals == [{"VGPU": 4}, {"CUSTOM_SMALL_GPU": 8}]
 
 
 class TestMemoryEncryption:

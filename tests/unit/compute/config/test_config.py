@@ -57,6 +57,25 @@ def test_an_option_nobody_sets_has_the_default_of_the_table(group, option, defau
     assert (conf[group] if group else conf)[option] == default
 
 
+def test_each_type_of_mediated_devices_that_is_enabled_may_have_a_group(file):
+    path = file(
+        "[devices]\nenabled_mdev_types = nvidia-35, nvidia-36\n"
+        "[mdev_nvidia-35]\nmax_instances = 4\nmdev_class = CUSTOM_BIG\n"
+        "[vgpu_nvidia-36]\ndevice_addresses = 0000:84:00.0,0000:85:00.0\n"
+    )
+    conf = load(files=[path])
+    assert conf["mdev_nvidia-35"].max_instances == 4
+    assert conf["mdev_nvidia-35"].mdev_class == "CUSTOM_BIG"
+    assert conf["mdev_nvidia-36"].device_addresses == ["0000:84:00.0", "0000:85:00.0"]
+
+
+@pytest.mark.parametrize("line", ["mdev_class = SMALL_GPU", "max_instances = 0"])
+def test_a_group_of_a_type_that_makes_no_sense_is_refused_at_once(file, line):
+    path = file(f"[devices]\nenabled_mdev_types = nvidia-35\n[mdev_nvidia-35]\n{line}\n")
+    with pytest.raises(cfg.ConfigFileValueError, match=line.split()[0]):
+        load(files=[path])
+
+
 def test_the_environment_wins_over_a_file(file):
     path = file("[DEFAULT]\nreserved_host_cpus = 1\n[berth]\nsysfs_root = /from/file\n")
     conf = load(
