@@ -1,6 +1,6 @@
 """Options of group [libvirt]: the connection to the hypervisor, and what only it has."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 GROUP = "libvirt"
 
@@ -9,6 +9,29 @@ OPTIONS = [
         "connection_uri",
         default="qemu:///system",
         help="Where the libvirt driver connects to, like qemu:///system or test:///default.",
+    ),
+    cfg.StrOpt(
+        "virt_type",
+        default="kvm",
+        choices=["kvm", "lxc", "qemu", "parallels"],
+        help="What guests are. Their network cards, disks and images follow from it.",
+    ),
+    cfg.ListOpt(
+        "hw_machine_type",
+        default=[],
+        help="Type of machine by architecture, like `x86_64=q35`. What guests on it can have is "
+        "reported. Without it, the default type counts, and those with a name without version.",
+    ),
+    cfg.BoolOpt(
+        "swtpm_enabled",
+        default=False,
+        help="Guests may have an emulated TPM: report which, as libvirt says.",
+    ),
+    cfg.ListOpt(
+        "supported_tpm_secret_security",
+        default=["user", "host", "deployment"],
+        item_type=types.String(choices=["user", "host", "deployment"]),
+        help="Who may keep the secrets of emulated TPMs.",
     ),
     cfg.ListOpt(
         "pmem_namespaces",

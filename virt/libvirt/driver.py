@@ -2,11 +2,24 @@
 
 from oslo_config import cfg
 
+from virt.libvirt.guest_kinds import machine_types
+from virt.libvirt.guest_traits import GuestOptions
 from virt.libvirt.hypervisor import Hypervisor
 from virt.libvirt.libvirt_host_info import LibvirtHostInfo
 from virt.node.driver import NodeDriver
 from virt.node.facts import HostInfo
 from virt.virtapi import VirtAPI
+
+
+def guest_options(conf: cfg.ConfigOpts) -> GuestOptions:
+    """Return what the configuration decides of guests."""
+    options = conf.libvirt
+    return GuestOptions(
+        virt_type=options.virt_type,
+        machine_types=machine_types(options.hw_machine_type),
+        swtpm_enabled=options.swtpm_enabled,
+        supported_tpm_secret_security=tuple(options.supported_tpm_secret_security),
+    )
 
 
 class LibvirtDriver(NodeDriver):
@@ -30,13 +43,11 @@ class LibvirtDriver(NodeDriver):
         "supports_image_type_iso": True,
         "supports_image_type_qcow2": True,
         "supports_image_type_raw": True,
-        "supports_image_type_vdi": False,
-        "supports_image_type_vhd": False,
-        "supports_image_type_vhdx": False,
-        "supports_image_type_vmdk": False,
         "supports_migrate_to_same_host": False,
         "supports_multiattach": True,
         "supports_pcpus": True,
+        # with a device that somebody else manages; the service looks for one
+        "supports_remote_managed_ports": True,
         "supports_socket_pci_numa_affinity": True,
         "supports_tagged_attach_interface": True,
         "supports_tagged_attach_volume": True,
@@ -50,12 +61,19 @@ class LibvirtDriver(NodeDriver):
         host_info: HostInfo | None = None,
     ) -> None:
         super().__init__(virtapi, conf, host_info)
+        containers = self.conf.libvirt.virt_type == "parallels"
+        self.capabilities = {**self.capabilities, "supports_image_type_ploop": containers}
         self._node: str | None = None
 
     def default_host_info(self) -> HostInfo:
         """Return what asks libvirt at the configured URI, and sysfs for the rest."""
         hypervisor = Hypervisor(self.conf.libvirt.connection_uri)
-        return LibvirtHostInfo(hypervisor, self.conf.instances_path, self.conf.berth.sysfs_root)
+        return LibvirtHostInfo(
+            hypervisor,
+            self.conf.instances_path,
+            self.conf.berth.sysfs_root,
+            guest_options(self.conf),
+        )
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
         """Return the one node; its name stays as libvirt first told it.

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from compute import exceptions
+from virt.libvirt.guest_kinds import GuestKind
 
 _T = TypeVar("_T")
 
@@ -42,6 +43,10 @@ class Hypervisor:
         """Return its version, like 7002000."""
         return self._ask(lambda connection: connection.getVersion())
 
+    def library_version(self) -> int:
+        """Return the version of libvirt itself, like 9000000."""
+        return self._ask(lambda connection: connection.getLibVersion())
+
     def memory_mb(self) -> int:
         """Return the memory of the host."""
         return self._ask(lambda connection: connection.getInfo()[1])
@@ -60,6 +65,30 @@ class Hypervisor:
         return self._ask(
             lambda connection: self._unless_unsupported(connection.getDomainCapabilities)
         )
+
+    def what_guests_can_have(self, kind: GuestKind, virt_type: str) -> str | None:
+        """Return the XML that describes what such guests can have; None if there can't be any."""
+        library = self._libvirt
+
+        def ask(connection: Any) -> str | None:
+            try:
+                return connection.getDomainCapabilities(
+                    kind.emulator, kind.architecture, kind.machine, virt_type
+                )
+            except library.libvirtError as error:
+                # A program that is missing, or can't do that: libvirt reports it in many ways.
+                if error.get_error_code() in (
+                    library.VIR_ERR_NO_SUPPORT,
+                    library.VIR_ERR_CONFIG_UNSUPPORTED,
+                    library.VIR_ERR_INVALID_ARG,
+                    library.VIR_ERR_INTERNAL_ERROR,
+                    library.VIR_ERR_SYSTEM_ERROR,
+                    library.VIR_ERR_OPERATION_FAILED,
+                ):
+                    return None
+                raise
+
+        return self._ask(ask)
 
     def all_features(self, cpu: str) -> str | None:
         """Return the XML of the processor `cpu` with every feature of its model written out.

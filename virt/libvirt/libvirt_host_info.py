@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from virt.libvirt import capabilities_xml as capabilities
 from virt.libvirt.device_xml import parse_devices
+from virt.libvirt.guest_kinds import guest_kinds
+from virt.libvirt.guest_traits import GuestOptions, Versions, guest_traits, parse_offer
 from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
 from virt.node.disk import disk_space, image_cache_gb
@@ -17,7 +19,8 @@ class LibvirtHostInfo:
     """Reads everything anew at each call.
 
     `instances_path` is where guests' disks are. Below `sysfs_root` is what libvirt doesn't tell:
-    persistent memory, and how many guests can use some kinds of memory encryption.
+    persistent memory, and how many guests can use some kinds of memory encryption. `options` say
+    what the operator decides of guests.
     """
 
     def __init__(
@@ -25,15 +28,18 @@ class LibvirtHostInfo:
         hypervisor: Hypervisor,
         instances_path: str | os.PathLike[str],
         sysfs_root: str | os.PathLike[str] = "/sys",
+        options: GuestOptions | None = None,
     ) -> None:
         self._hypervisor = hypervisor
         self._instances_path = instances_path
         self._sysfs_root = sysfs_root
+        self._options = options or GuestOptions()
 
     def facts(self) -> HostFacts:
         """Return what the host is and has, now; raises as HostInfo says."""
         hypervisor = self._hypervisor
-        host = capabilities.parse_capabilities(hypervisor.capabilities())
+        described = hypervisor.capabilities()
+        host = capabilities.parse_capabilities(described)
         devices = parse_devices(hypervisor.devices(), hypervisor.defined_devices())
         memory_mb = hypervisor.memory_mb()
         return HostFacts(
@@ -53,11 +59,26 @@ class LibvirtHostInfo:
             pci_devices=devices.pci,
             encryption_slots=self._encryption_slots(),
             pmem_namespaces=read_namespaces(self._sysfs_root),
+            guest_traits=self._guest_traits(described, host.architecture),
         )
 
     def guests(self) -> list[Guest]:
         """Return the guests; raises as HostInfo says."""
         return [parse_guest(text, name) for name, text in self._hypervisor.guests().items()]
+
+    def _guest_traits(self, described: str, architecture: str) -> dict[str, bool]:
+        hypervisor, options = self._hypervisor, self._options
+        virt_type = options.virt_type
+        answers = (
+            (kind.architecture, hypervisor.what_guests_can_have(kind, virt_type))
+            for kind in guest_kinds(described, virt_type, options.machine_types)
+        )
+        return guest_traits(
+            architecture,
+            [parse_offer(name, answer) for name, answer in answers if answer is not None],
+            Versions(hypervisor.library_version(), hypervisor.version()),
+            options,
+        )
 
     def _encryption_slots(self) -> dict[str, int]:
         """Return technology → how many guests, as libvirt says, or else the kernel."""

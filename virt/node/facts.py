@@ -72,7 +72,8 @@ class HostFacts:
     `creatable` is device → type → how many more mediated devices of it can be made, as long as no
     other type is used. `encryption_slots` is the name of a technology (`amd_sev`) → how many guests
     can use it at once. `pmem_namespaces` is the name of a namespace of persistent memory → its size
-    in bytes.
+    in bytes. `guest_traits` is trait → whether guests can have what it stands for, for all of them
+    that the hypervisor decides.
     """
 
     hostname: str
@@ -92,6 +93,7 @@ class HostFacts:
     pmem_namespaces: Mapping[str, int] = field(default_factory=dict)
     memory_used_mb: int | None = None
     guest_kinds: Sequence[tuple[str, str, str]] = ()
+    guest_traits: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def online_cpus(self) -> frozenset[int]:

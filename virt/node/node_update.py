@@ -221,9 +221,13 @@ class NodeUpdate:
         return sorted(leaving & provider_layout.hugepages(self.facts).keys())
 
     def _update_traits(self) -> None:
-        """Set the processor's traits; those of memory encryption are on providers of their own."""
+        """Set the traits of the processor, and of what guests can have.
+
+        Those of memory encryption are on providers of their own.
+        """
         facts = self.facts
         traits = cpu_traits(facts.processor, facts.hyperthreading, facts.architecture)
+        traits |= facts.guest_traits
         for name in memory_encryption.TRAITS.values():
             traits.pop(name, None)
         self.tree.add_traits(self.nodename, *(name for name, has in traits.items() if has))

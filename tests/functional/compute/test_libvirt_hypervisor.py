@@ -5,6 +5,9 @@ from functools import partial
 
 import pytest
 
+from compute.exceptions import InvalidConfiguration
+from tests.unit.virt.libvirt.guest_hosts import domain_xml, host_xml, tpm_xml
+from tests.unit.virt.libvirt.guest_hosts import guest_xml as domain_guest_xml
 from tests.unit.virt.libvirt.hosts import (
     COMPUTER,
     card_xml,
@@ -19,6 +22,7 @@ from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
 from tests.unit.virt.node.hosts import GPUS, TYPE
 from virt.fake import MediumFakeDriver
 from virt.libvirt import LibvirtDriver
+from virt.libvirt.driver import guest_options
 from virt.libvirt.hypervisor import Hypervisor
 from virt.libvirt.libvirt_host_info import LibvirtHostInfo
 
@@ -32,14 +36,16 @@ def start(host):
     require_libvirt()
     import libvirt
 
-    def start(uri, **options):
+    def start(uri, answers=None, **options):
         def connect(asked):
-            return Altered(libvirt.open(asked), getHostname=host.name)
+            return Altered(libvirt.open(asked), getHostname=host.name, **(answers or {}))
 
         for name, value in options.items():
             group, _, option = name.rpartition("__")
             host.conf.set_override(option, value, group or None)
-        info = LibvirtHostInfo(Hypervisor(uri, connect), host.conf.state_path)
+        info = LibvirtHostInfo(
+            Hypervisor(uri, connect), host.conf.state_path, options=guest_options(host.conf)
+        )
         host.start(partial(LibvirtDriver, host_info=info))
         return host
 
@@ -109,6 +115,45 @@ def test_pinned_guests_vgpus_and_cards_of_a_hypervisor_of_our_own(start, outside
     assert outsider.allocations(pinned) == {host.uuid: {"PCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 1}}
     assert outsider.allocations(floating) == {host.uuid: {"VCPU": 1}}
     assert host.moves() == 1
+
+
+def told(outsider, host, traits):
+    """Return which of these traits placement has of the host."""
+    return sorted({f"COMPUTE_{one}" for one in traits} & outsider.traits(host.uuid))
+
+
+def test_placement_is_told_what_guests_can_have(start, outsider, tmp_path):
+    """A scheduler with nova's image_metadata_prefilter asks for these traits."""
+    uri = hypervisor_of(tmp_path, node_xml())
+    asked = ["ARCH_X86_64", "STORAGE_BUS_SATA", "GRAPHICS_MODEL_VIRTIO", "SECURITY_TPM_2_0"]
+    asked += ["NET_VIF_MODEL_IGB", "SECURITY_UEFI_SECURE_BOOT", "ARCH_AARCH64"]
+    domain = domain_xml(["sata"], ["virtio"], secure=["yes"], tpm=tpm_xml(versions=["2.0"]))
+    answers = {
+        "getCapabilities": host_xml(domain_guest_xml("x86_64"), domain_guest_xml("aarch64")),
+        "getDomainCapabilities": lambda *kind: (
+            (domain if kind[1:] == ("x86_64", "pc", "kvm") else domain_xml()) if kind else domain
+        ),
+        "getLibVersion": 9_003_000,
+        "getVersion": 8_000_000,
+    }
+    host = start(uri, answers, libvirt__swtpm_enabled=True)
+    assert told(outsider, host, asked) == sorted(f"COMPUTE_{one}" for one in asked)
+
+    answers["getCapabilities"] = host_xml(domain_guest_xml("x86_64"))
+    answers["getVersion"] = 7_002_000
+    start(uri, answers, libvirt__swtpm_enabled=False)
+    left = {"ARCH_X86_64", "STORAGE_BUS_SATA", "GRAPHICS_MODEL_VIRTIO", "SECURITY_UEFI_SECURE_BOOT"}
+    assert told(outsider, host, asked) == sorted(f"COMPUTE_{one}" for one in left)
+
+
+def test_a_hypervisor_that_emulates_no_tpm_is_not_reported_with_one(start, tmp_path, caplog):
+    uri = hypervisor_of(tmp_path, node_xml())
+    answers = {
+        "getCapabilities": host_xml(domain_guest_xml("x86_64")),
+        "getDomainCapabilities": lambda *kind: domain_xml(),
+    }
+    with pytest.raises(InvalidConfiguration, match=r"swtpm_enabled is set, but this host's"):
+        start(uri, answers, libvirt__swtpm_enabled=True)
 
 
 def test_a_hypervisor_whose_file_is_malformed_creates_nothing(start, tmp_path, caplog):

@@ -43,6 +43,7 @@ def new_machine():
         mediated_devices=mediated(dict(enumerate(GPUS, start=1))),
         pci_devices=tuple(network_card("ens1", 0x90, 4, numa_node=1)),
         encryption_slots={"amd_sev": 9},
+        guest_traits={"COMPUTE_ARCH_X86_64": True, "COMPUTE_STORAGE_BUS_IDE": False},
     )
 
 
