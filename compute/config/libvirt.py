@@ -33,6 +33,21 @@ OPTIONS = [
         item_type=types.String(choices=["user", "host", "deployment"]),
         help="Who may keep the secrets of emulated TPMs.",
     ),
+    cfg.BoolOpt(
+        "cpu_power_management",
+        default=False,
+        help="Another program saves power with the processors of [compute]cpu_dedicated_set while "
+        "no guest has them.",
+    ),
+    cfg.StrOpt(
+        "cpu_power_management_strategy",
+        default="cpu_state",
+        choices=[
+            ("cpu_state", "it takes them offline; they are reported, whether online or not"),
+            ("governor", "it slows them down; they are always online"),
+        ],
+        help="How it saves power.",
+    ),
     cfg.ListOpt(
         "pmem_namespaces",
         default=[],

@@ -49,6 +49,11 @@ class KernelFacts:
         """Return the numbers of the processors that are online."""
         return parsed(self._system / "cpu" / "online", _some_cpus)
 
+    def offline_cpus(self) -> frozenset[int]:
+        """Return the numbers of the processors that are there, but not online."""
+        present = parsed_if_there(self._system / "cpu" / "present", parse_cpu_list)
+        return frozenset() if present is None else present - self.online_cpus()
+
     def memory(self) -> Memory:
         """Return the machine's memory as /proc/meminfo has it."""
         return parsed(self._procfs / "meminfo", _memory)
@@ -71,10 +76,12 @@ class KernelFacts:
         nodes = {}
         unclaimed = online
         for number, directory in directories:
-            cpus = parsed(directory / "cpulist", parse_cpu_list) & unclaimed
+            listed = parsed(directory / "cpulist", parse_cpu_list)
+            cpus = listed & unclaimed
             unclaimed -= cpus
             memory_mb = parsed(directory / "meminfo", _node_memory_mb)
-            nodes[number] = NumaNode(number, cpus, memory_mb, _hugepages(directory / "hugepages"))
+            pages = _hugepages(directory / "hugepages")
+            nodes[number] = NumaNode(number, cpus, memory_mb, pages, listed - online)
         claimed_mb = sum(node.memory_mb for node in nodes.values())
         unclaimed_mb = max(0, self.memory().total_mb - claimed_mb)
         first = nodes[directories[0][0]]

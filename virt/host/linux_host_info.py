@@ -41,6 +41,7 @@ class LinuxHostInfo:
             pci_devices=devices.pci,
             encryption_slots=read_encryption_slots(kernel.sysfs_root),
             pmem_namespaces=read_namespaces(kernel.sysfs_root),
+            offline_cpus=kernel.offline_cpus(),
             memory_used_mb=max(0, memory.total_mb - memory.available_mb),
         )
 

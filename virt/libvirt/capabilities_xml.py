@@ -139,18 +139,17 @@ def _cell(cell: ElementTree.Element, online_only: bool) -> NumaNode:
         raise MalformedXML(CAPABILITIES, f"a NUMA cell has the id {number!r}")
     what = f"{CAPABILITIES}, NUMA cell {number}"
     memory = cell.find("memory")
-    cpus = [
-        one.get("id", "")
-        for one in cell.findall("./cpus/cpu")
-        if one.get("siblings") or not online_only
-    ]
-    wrong = [cpu for cpu in cpus if not is_whole_number(cpu)]
+    found = cell.findall("./cpus/cpu")
+    wrong = [cpu for one in found if not is_whole_number(cpu := one.get("id", ""))]
     if wrong:
         raise MalformedXML(what, f"a processor has the id {wrong[0]!r}")
+    cpus = frozenset(int(one.get("id", "")) for one in found)
+    online = frozenset(int(one.get("id", "")) for one in found if one.get("siblings"))
     return NumaNode(
         id=int(number),
-        cpus=frozenset(map(int, cpus)),
+        cpus=online if online_only else cpus,
         memory_mb=0 if memory is None else memory_kib(memory, what) // 1024,
+        offline=cpus - online if online_only else frozenset(),
     )
 
 

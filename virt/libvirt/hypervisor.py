@@ -56,6 +56,11 @@ class Hypervisor:
         _, online, _ = self._ask(lambda connection: connection.getCPUMap())
         return frozenset(cpu for cpu, is_online in enumerate(online) if is_online)
 
+    def offline_cpus(self) -> frozenset[int]:
+        """Return the processors that are there, but not online."""
+        _, online, _ = self._ask(lambda connection: connection.getCPUMap())
+        return frozenset(cpu for cpu, is_online in enumerate(online) if not is_online)
+
     def capabilities(self) -> str:
         """Return the XML that describes the host."""
         return self._ask(lambda connection: connection.getCapabilities())

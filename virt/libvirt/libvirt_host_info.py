@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from virt.libvirt import capabilities_xml as capabilities
 from virt.libvirt.device_xml import parse_devices
@@ -59,6 +60,7 @@ class LibvirtHostInfo:
             pci_devices=devices.pci,
             encryption_slots=self._encryption_slots(),
             pmem_namespaces=read_namespaces(self._sysfs_root),
+            offline_cpus=hypervisor.offline_cpus(),
             guest_traits=self._guest_traits(described, host.architecture),
         )
 
@@ -111,4 +113,4 @@ def _all_in_cells(
         return [NumaNode(0, online, memory_mb)]
     unclaimed_mb = max(0, memory_mb - sum(cell.memory_mb for cell in cells))
     first = cells[0]
-    return [NumaNode(first.id, first.cpus, first.memory_mb + unclaimed_mb), *cells[1:]]
+    return [replace(first, memory_mb=first.memory_mb + unclaimed_mb), *cells[1:]]

@@ -11,6 +11,7 @@ from compute import exceptions
 PINNED = "vcpu_pin_set"
 SHARED = "[compute]cpu_shared_set"
 DEDICATED = "[compute]cpu_dedicated_set"
+POWER_MANAGEMENT = "[libvirt]cpu_power_management"
 
 _RANGE = re.compile(r"(\d+)\s*(?:-\s*(\d+))?")
 _HIGHEST_CPU = 2**16  # far above any CONFIG_NR_CPUS; so `0-9999999999` makes no huge set
@@ -20,12 +21,14 @@ _HIGHEST_CPU = 2**16  # far above any CONFIG_NR_CPUS; so `0-9999999999` makes no
 class ConfiguredCpus:
     """What the options say; None for an option that isn't set.
 
-    `shared_option` is the name of the option that the shared processors are from.
+    `shared_option` is the name of the option that the shared processors are from. With
+    `may_be_offline`, dedicated processors are switched off while no guest has them.
     """
 
     shared: frozenset[int] | None
     dedicated: frozenset[int] | None
     shared_option: str
+    may_be_offline: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,23 +91,33 @@ def configured_cpus(conf: cfg.ConfigOpts) -> ConfiguredCpus:
             f"{shared_option} and {DEDICATED} both have {listed(both)}: a processor is either "
             "shared or dedicated."
         )
-    return ConfiguredCpus(shared, dedicated, shared_option)
+    managed = conf.libvirt.cpu_power_management
+    may_be_offline = managed and conf.libvirt.cpu_power_management_strategy == "cpu_state"
+    return ConfiguredCpus(shared, dedicated, shared_option, may_be_offline)
 
 
-def cpu_sets(configured: ConfiguredCpus, online: Collection[int]) -> CpuSets:
-    """Return the sets on a host with these processors online.
+def cpu_sets(
+    configured: ConfiguredCpus, online: Collection[int], offline: Collection[int] = ()
+) -> CpuSets:
+    """Return the sets on a host with these processors.
 
-    Without any option all are shared; with a dedicated set alone, none. Raises InvalidConfiguration
-    if an option has a processor that isn't online.
+    Without any option all that are online are shared; with a dedicated set alone, none. Raises
+    InvalidConfiguration if an option has a processor that isn't there, or isn't online and must be.
     """
-    for option, cpus in (
-        (configured.shared_option, configured.shared),
-        (DEDICATED, configured.dedicated),
+    for option, cpus, allowed in (
+        (configured.shared_option, configured.shared, ()),
+        (DEDICATED, configured.dedicated, offline if configured.may_be_offline else ()),
     ):
-        absent = (cpus or frozenset()).difference(online)
+        absent = (cpus or frozenset()).difference(online, allowed)
         if absent:
+            hint = ""
+            if option == DEDICATED and absent.issubset(offline):
+                hint = (
+                    f" Dedicated processors may be offline with {POWER_MANAGEMENT} and its "
+                    "strategy cpu_state."
+                )
             raise exceptions.InvalidConfiguration(
-                f"{option} has {listed(absent)}, but online are {listed(online)}."
+                f"{option} has {listed(absent)}, but online are {listed(online)}.{hint}"
             )
     shared = configured.shared
     if shared is None:

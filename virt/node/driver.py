@@ -90,7 +90,7 @@ class NodeDriver(ComputeDriver):
             "local_gb_used": facts.disk.total_gb - facts.disk.free_gb,
             "disk_available_least": facts.disk.free_gb,
             "cpu_info": _cpu_info(facts),
-            "numa_topology": _numa_topology(facts),
+            "numa_topology": _numa_topology(facts, cpus.dedicated),
             "hypervisor_type": facts.hypervisor_type,
             "hypervisor_version": facts.hypervisor_version,
             "hypervisor_hostname": nodename,
@@ -146,7 +146,7 @@ class NodeDriver(ComputeDriver):
             return self._host_info.facts()
 
     def _cpus(self, facts: HostFacts) -> CpuSets:
-        return cpu_sets(configured_cpus(self.conf), facts.online_cpus)
+        return cpu_sets(configured_cpus(self.conf), facts.online_cpus, facts.offline_cpus)
 
     def _reserved_disk_gb(self, facts: HostFacts) -> int:
         kept = self._get_reserved_host_disk_gb_from_config()
@@ -214,11 +214,11 @@ def _cpu_info(facts: HostFacts) -> str:
     )
 
 
-def _numa_topology(facts: HostFacts) -> str:
+def _numa_topology(facts: HostFacts, dedicated: frozenset[int]) -> str:
     cells = [
         {
             "id": cell.id,
-            "cpus": sorted(cell.cpus),
+            "cpus": sorted(cell.cpus | (cell.offline & dedicated)),
             "memory_mb": cell.memory_mb,
             "hugepages": [
                 {"size_kb": size, "total": count} for size, count in sorted(cell.hugepages.items())

@@ -31,13 +31,15 @@ class DiskSpace:
 class NumaNode:
     """One NUMA node: its online processors and its memory in MiB; either may be nothing.
 
-    `hugepages` is size in KiB → how many pages are set aside of the memory.
+    `offline` are its processors that are not online, as far as they are known. `hugepages` is size
+    in KiB → how many pages are set aside of the memory.
     """
 
     id: int
     cpus: frozenset[int]
     memory_mb: int
     hugepages: Mapping[int, int] = field(default_factory=dict, hash=False)
+    offline: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class HostFacts:
     other type is used. `encryption_slots` is the name of a technology (`amd_sev`) → how many guests
     can use it at once. `pmem_namespaces` is the name of a namespace of persistent memory → its size
     in bytes. `guest_traits` is trait → whether guests can have what it stands for, for all of them
-    that the hypervisor decides.
+    that the hypervisor decides. `offline_cpus` are the processors that are not online, even if
+    nobody knows of which cell they are.
     """
 
     hostname: str
@@ -94,6 +97,7 @@ class HostFacts:
     memory_used_mb: int | None = None
     guest_kinds: Sequence[tuple[str, str, str]] = ()
     guest_traits: Mapping[str, bool] = field(default_factory=dict)
+    offline_cpus: frozenset[int] = frozenset()
 
     @property
     def online_cpus(self) -> frozenset[int]:

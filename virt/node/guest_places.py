@@ -63,4 +63,4 @@ def _processors_by_class(
 
 
 def _cell_of(cpus: frozenset[int], cells: Sequence[NumaNode]) -> int | None:
-    return next((cell.id for cell in cells if cpus and cpus <= cell.cpus), None)
+    return next((cell.id for cell in cells if cpus and cpus <= cell.cpus | cell.offline), None)

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.provider_tree.cells import cell_name
 from virt.inventory import Inventory, cell_inventories, hugepages_class, record
-from virt.node.cpu_sets import CpuSets
+from virt.node.cpu_sets import DEDICATED, CpuSets, listed
 from virt.node.facts import HostFacts
 from virt.reshape import numa
 from virt.sriov import PhysicalFunction
@@ -88,14 +88,23 @@ def flat(node: LayoutInput) -> Layout:
 
 
 def modelled(node: LayoutInput) -> Layout:
-    """Put processors and memory on cells; cells without either are left out."""
+    """Put processors and memory on cells; cells without either are left out.
+
+    Raises InvalidConfiguration if nobody knows of which cell a dedicated processor is.
+    """
     facts, cpus = node.facts, node.cpus
+    lost = cpus.dedicated.difference(*(cell.cpus | cell.offline for cell in facts.cells))
+    if lost:
+        raise exceptions.InvalidConfiguration(
+            f"{DEDICATED} has {listed(lost)}, which are offline, and this host doesn't tell of "
+            "which NUMA cell they are: [berth]numa_in_placement needs them online."
+        )
     names = [cell_name(node.name, cell.id) for cell in facts.cells]
     totals = [
         {
             "MEMORY_MB": cell.memory_mb,
             "VCPU": len(cell.cpus & cpus.shared),
-            "PCPU": len(cell.cpus & cpus.dedicated),
+            "PCPU": len((cell.cpus | cell.offline) & cpus.dedicated),
             **{hugepages_class(size): pages for size, pages in cell.hugepages.items()},
         }
         for cell in facts.cells
@@ -124,9 +133,10 @@ def described(node: LayoutInput) -> Layout:
     threads = max(1, facts.processor.threads_per_core)
     cells = []
     for cell in facts.cells:
+        cpus = cell.cpus | (cell.offline & node.cpus.dedicated)
         totals = {
-            "NUMA_CORE": -(-len(cell.cpus) // threads),
-            "NUMA_THREAD": len(cell.cpus),
+            "NUMA_CORE": -(-len(cpus) // threads),
+            "NUMA_THREAD": len(cpus),
             "NUMA_MEMORY_MB": cell.memory_mb,
             **{hugepages_class(size): count for size, count in cell.hugepages.items()},
         }

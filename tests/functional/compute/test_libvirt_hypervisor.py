@@ -146,6 +146,18 @@ def test_placement_is_told_what_guests_can_have(start, outsider, tmp_path):
     assert told(outsider, host, asked) == sorted(f"COMPUTE_{one}" for one in left)
 
 
+def test_dedicated_processors_may_sleep_while_no_guest_has_them(start, outsider, tmp_path):
+    uri = hypervisor_of(tmp_path, node_xml())
+    awake = {"getCPUMap": (8, [True] * 8, 8)}
+    asleep = {"getCPUMap": (8, [n not in (6, 7) for n in range(8)], 6)}
+    sets = {"compute__cpu_shared_set": "0", "compute__cpu_dedicated_set": "4-7"}
+    host = start(uri, awake, **sets)
+    with pytest.raises(InvalidConfiguration, match=r"CPUs 6-7.*\[libvirt\]cpu_power_management"):
+        start(uri, asleep, **sets)
+    start(uri, asleep, libvirt__cpu_power_management=True, **sets)
+    assert outsider.totals(host.uuid)["PCPU"] == 4
+
+
 def test_a_hypervisor_that_emulates_no_tpm_is_not_reported_with_one(start, tmp_path, caplog):
     uri = hypervisor_of(tmp_path, node_xml())
     answers = {

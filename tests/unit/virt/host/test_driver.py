@@ -110,6 +110,20 @@ def test_offline_processors_are_not_offered(driver_on, tmp_path, tree):
     assert tree.data("host1").inventory["VCPU"]["total"] == 4
 
 
+def test_dedicated_processors_that_nova_keeps_offline_count(driver_on, tmp_path, tree):
+    machine = Machine(tmp_path, online="0-2,5")
+    machine.write(machine.system / "cpu" / "present", "0-7\n")
+    driver = driver_on(
+        machine,
+        compute__cpu_dedicated_set="5-7",
+        libvirt__cpu_power_management=True,
+    )
+
+    driver.update_provider_tree(tree, "host1")
+
+    assert tree.data("host1").inventory["PCPU"]["total"] == 3
+
+
 def test_a_ratio_changed_in_placement_is_kept_and_a_configured_one_wins(driver_on, tmp_path, tree):
     driver = driver_on(two_sockets(tmp_path), ram_allocation_ratio=1.2)
     driver.update_provider_tree(tree, "host1")

@@ -375,6 +375,39 @@ class TestCells:
             "numa1": {"MEMORY_MB": record(8192, 256), "PCPU": record(4)},
         }
 
+    def test_processors_that_nova_keeps_offline_stay_on_their_cell(
+        self, make_driver, tree, host, options
+    ):
+        driver = make_driver(
+            compute__cpu_shared_set="0-2",
+            compute__cpu_dedicated_set="3-7",
+            libvirt__cpu_power_management=True,
+            **options,
+        )
+        driver.update_provider_tree(tree, "host1")
+        before = children(tree)
+        sleeping = frozenset({5, 6, 7})
+        cell = replace(FACTS.cells[1], cpus=frozenset({4}), offline=sleeping)
+        host.change(cells=(FACTS.cells[0], cell), offline_cpus=sleeping)
+        driver.update_provider_tree(tree, "host1")
+        assert children(tree) == before
+        assert before["numa1"]["PCPU"] == record(4)
+        resources = driver.get_available_resource("host1")
+        assert json.loads(resources["numa_topology"])["cells"][1]["cpus"] == [4, 5, 6, 7]
+        assert resources["vcpus"] == 8
+
+    def test_an_offline_processor_of_an_unknown_cell_is_refused(
+        self, make_driver, tree, host, options
+    ):
+        sleeping = frozenset({4, 5, 6, 7})
+        host.change(cells=FACTS.cells[:1], offline_cpus=sleeping)
+        more = {"compute__cpu_dedicated_set": "4-7", "libvirt__cpu_power_management": True}
+        driver = make_driver(**more, **options)
+        with pytest.raises(InvalidConfiguration, match=r"CPUs 4-7, which are offline.*NUMA cell"):
+            driver.update_provider_tree(tree, "host1")
+        make_driver(**more).update_provider_tree(tree, "host1")
+        assert tree.data("host1").inventory["PCPU"] == record(4)
+
     def test_cards_are_below_their_cell_with_their_networks_trait(
         self, make_driver, tree, host, options
     ):

@@ -50,10 +50,9 @@ class TestCapabilities:
 
     def test_a_processor_of_which_only_the_number_is_told_is_offline(self):
         text = re.sub("<cpu id='(1|6)'[^>]*>", r"<cpu id='\1'/>", capabilities_xml())
-        assert [sorted(cell.cpus) for cell in parse_capabilities(text).cells] == [
-            [0, 2, 3],
-            [4, 5, 7],
-        ]
+        cells = parse_capabilities(text).cells
+        assert [sorted(cell.cpus) for cell in cells] == [[0, 2, 3], [4, 5, 7]]
+        assert [sorted(cell.offline) for cell in cells] == [[1], [6]]
 
     def test_where_nothing_but_numbers_is_told_all_are_online(self):
         text = re.sub("<cpu id='(.)'[^>]*>", r"<cpu id='\1'/>", capabilities_xml())

@@ -66,6 +66,41 @@ def test_a_configured_processor_that_is_not_online_is_invalid(make_conf, option)
         sets(make_conf(**{option: "7-8,10-11"}))
 
 
+MANAGED = {"compute__cpu_dedicated_set": "4-9", "libvirt__cpu_power_management": True}
+
+
+def test_dedicated_processors_that_nova_keeps_offline_count(make_conf):
+    configured = configured_cpus(make_conf(compute__cpu_shared_set="0-3", **MANAGED))
+    found = cpu_sets(configured, range(6), range(6, 12))
+    assert (sorted(found.shared), sorted(found.dedicated)) == ([0, 1, 2, 3], [4, 5, 6, 7, 8, 9])
+
+
+def test_those_that_are_not_there_at_all_are_refused(make_conf):
+    with pytest.raises(InvalidConfiguration, match=r"cpu_dedicated_set has CPUs 8-9, but online"):
+        cpu_sets(configured_cpus(make_conf(**MANAGED)), range(6), range(6, 8))
+
+
+def test_shared_processors_are_online_whatever_nova_manages(make_conf):
+    conf = make_conf(compute__cpu_shared_set="0-3", **MANAGED)
+    with pytest.raises(InvalidConfiguration, match=r"cpu_shared_set has CPU 3, but online"):
+        cpu_sets(configured_cpus(conf), {0, 1, 2, 4, 5}, {3, *range(6, 12)})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"libvirt__cpu_power_management": False},
+        {"libvirt__cpu_power_management_strategy": "governor"},
+    ],
+)
+def test_without_that_strategy_an_offline_processor_is_refused_with_a_hint(make_conf, options):
+    conf = make_conf(**{**MANAGED, **options})
+    with pytest.raises(
+        InvalidConfiguration, match=r"CPUs 6-9, but .*\[libvirt\]cpu_power_management.*cpu_state"
+    ):
+        cpu_sets(configured_cpus(conf), range(6), range(6, 12))
+
+
 @pytest.mark.parametrize("option", ["cpu_shared_set", "cpu_dedicated_set"])
 def test_nothing_is_reserved_beside_the_sets(make_conf, option):
     conf = make_conf(reserved_host_cpus=1, **{f"compute__{option}": "1-3"})
