@@ -107,18 +107,27 @@ def load(
     folders: list[str] | None = []
     if files is None:
         files, folders = _named_sources(os.environ if environ is None else environ)
-    conf(
-        list(argv or ()),
-        project=PROJECT,
-        prog=PROGRAM,
-        default_config_files=None if files is None else list(files),
-        default_config_dirs=folders,
-    )
+    try:
+        conf(
+            list(argv or ()),
+            project=PROJECT,
+            prog=PROGRAM,
+            default_config_files=None if files is None else list(files),
+            default_config_dirs=folders,
+        )
+    except cfg.ConfigFileParseError as error:
+        raise _without_line(error) from None
     for (group, option), value in (overrides or {}).items():
         conf.set_override(option, value, group=group)
     devices.register_types(conf)
     _check_values(conf)
     return conf
+
+
+def _without_line(error: cfg.ConfigFileParseError) -> cfg.ConfigFileParseError:
+    """Return the error without the line that it quotes: that may be a password."""
+    (where, *_) = re.split(r": (?=['\"])", error.msg or "", maxsplit=1)
+    return cfg.ConfigFileParseError(error.config_file, where)
 
 
 def _named_sources(environ: Mapping[str, str]) -> tuple[list[str] | None, list[str] | None]:

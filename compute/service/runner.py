@@ -109,6 +109,9 @@ class ServiceRunner:
         LOG.info("Resetting: placement is read anew at the next update")
         try:
             self.conf.mutate_config_files()
+        except cfg.ConfigFileParseError as error:
+            # Its message quotes the line, which may be a password.
+            LOG.error("The configuration can't be read again: %s has errors", error.config_file)
         except Exception:
             LOG.exception("The configuration files could not be read again")
         self.manager.reset()

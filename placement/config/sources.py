@@ -3,6 +3,7 @@
 import argparse
 import os
 import pathlib
+import re
 from collections.abc import Mapping, Sequence
 
 from oslo_config import cfg
@@ -70,6 +71,10 @@ def read(
         if conf.config_file or conf.config_dir:
             raise
         raise NotConfigured(missing, program) from missing
+    except cfg.ConfigFileParseError as error:
+        # the message quotes the line, which may be a password
+        (where, *_) = re.split(r": (?=['\"])", error.msg or "", maxsplit=1)
+        raise cfg.ConfigFileParseError(error.config_file, where) from None
     except UnicodeDecodeError as error:
         raise NotText(f"{_undecodable(argv, program, files)} is not UTF-8 text: {error}") from error
     except OSError as error:

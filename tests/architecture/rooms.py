@@ -346,6 +346,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "host": {"compute.exceptions", "node", "pci_device", "virtapi"},
         "ironic": {
+            "compute.config.credentials",
             "compute.config.yaml_file",
             "compute.exceptions",
             "compute.provider_tree",

@@ -3,10 +3,10 @@
 from typing import Any
 
 from keystoneauth1 import exceptions as ksa_exceptions
-from keystoneauth1 import loading
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.config.credentials import bare_urls, load_session
 from virt.ironic.node import IronicNode
 
 GROUP = "ironic"
@@ -55,14 +55,14 @@ class BareMetalAPI:
 
     def _connect(self) -> Any:
         try:
-            auth = loading.load_auth_from_conf_options(self._conf, GROUP)
+            _, session = load_session(self._conf, GROUP)
         except ksa_exceptions.AuthPluginException as error:
             raise exceptions.InvalidConfiguration(f"Group [{GROUP}]: {error}") from error
-        session = loading.load_session_from_conf_options(self._conf, GROUP, auth=auth)
         # The library looks for the other options of the group by itself.
-        return self._openstack.connection.Connection(
-            session=session, oslo_conf=self._conf, service_types={"baremetal"}
-        )
+        with bare_urls(self._conf, GROUP):
+            return self._openstack.connection.Connection(
+                session=session, oslo_conf=self._conf, service_types={"baremetal"}
+            )
 
     def _query(self) -> dict[str, Any]:
         options = self._conf.ironic

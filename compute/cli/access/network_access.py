@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.cli.command_line import UnusableInput
-from compute.config.placement import check_urls
+from compute.config.credentials import load_adapter
 from compute.maintenance.heal.ports import ALLOCATION, NoPorts, Port, PortAllocation, Ports
 
 GROUP = "neutron"
@@ -28,12 +28,7 @@ def ports(conf: cfg.ConfigOpts) -> Ports:
     if not (conf[GROUP].auth_type or conf[GROUP].endpoint_override):
         return NoPorts()
     try:
-        auth = loading.load_auth_from_conf_options(conf, GROUP)
-        check_urls(conf, GROUP)
-        session = loading.load_session_from_conf_options(conf, GROUP, auth=auth)
-        adapter = loading.load_adapter_from_conf_options(
-            conf, GROUP, session=session, auth=auth, raise_exc=False
-        )
+        adapter = load_adapter(conf, GROUP)
     except ksa_exceptions.AuthPluginException as error:
         raise UnusableInput(f"Group [{GROUP}]: {error}") from error
     return NetworkPorts(adapter)

@@ -23,8 +23,11 @@ class Quiet(WSGIRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(database_url, roles):
-    """Give the URL of the service, which grants these roles to the token `admin`."""
+def serving(database_url, roles, seen=None):
+    """Give the URL of the service, which grants these roles to the token `admin`.
+
+    :param seen: gets the environment of each request
+    """
     overrides = {
         **UNTIMED,
         ("placement_database", "connection"): database_url,
@@ -33,7 +36,13 @@ def serving(database_url, roles):
         ("berth", "noauth2_admin_roles"): roles,
     }
     running = app.start(config.load(files=[], environ=False, overrides=overrides))
-    server = make_server("127.0.0.1", 0, running.application, threaded=True, request_handler=Quiet)
+
+    def noting(environ, start_response):
+        if seen is not None:
+            seen.append(environ)
+        return running.application(environ, start_response)
+
+    server = make_server("127.0.0.1", 0, noting, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

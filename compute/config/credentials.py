@@ -1,0 +1,107 @@
+"""Users and passwords that stand in URLs: they are sent, and shown nowhere.
+
+Whoever reports a failed connection has its URL in the message: keystoneauth1, requests, the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from keystoneauth1 import loading
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.exceptions import OptionError
+from keystoneauth1.session import Session, TCPKeepAliveAdapter
+from oslo_config import cfg
+
+#: options that are URLs; which of them exist depends on the plugin
+URLS = ("endpoint_override", "auth_url", "endpoint")
+
+
+def load_session(conf: cfg.ConfigOpts, group: str) -> tuple[Any, Session]:
+    """Return the authentication plugin and the session of a group, whose options are registered.
+
+    Neither knows users that stand in URLs. Raise keystoneauth1's exceptions if the plugin is
+    unknown or lacks an option it must have, and OptionError, which is one of them, for a URL that
+    is none.
+    """
+    with bare_urls(conf, group) as users:
+        auth = loading.load_auth_from_conf_options(conf, group)
+        session = loading.load_session_from_conf_options(conf, group, auth=auth)
+    for origin, header in users.items():
+        session.session.mount(origin, _AsUser(header))
+    return auth, session
+
+
+def load_adapter(conf: cfg.ConfigOpts, group: str) -> Adapter:
+    """Return the adapter of a group, which knows no users either. It sends nothing yet.
+
+    Raises what `load_session` raises.
+    """
+    auth, session = load_session(conf, group)
+    with bare_urls(conf, group):
+        return loading.load_adapter_from_conf_options(
+            conf, group, session=session, auth=auth, raise_exc=False
+        )
+
+
+@contextlib.contextmanager
+def bare_urls(conf: cfg.ConfigOpts, group: str) -> Iterator[dict[str, str]]:
+    """Have URLs without users in the configuration; give origin → header of its user."""
+    # this registers the options of the plugin
+    loading.load_auth_from_conf_options(conf, group)
+    users, given = {}, {}
+    for name in URLS:
+        value = getattr(conf[group], name, None)
+        if value:
+            _check(name, value)
+            parts = urlsplit(value)
+            user, at, place = parts.netloc.rpartition("@")
+            if at:
+                given[name] = value
+                bare = urlunsplit(parts._replace(netloc=place))
+                conf.set_override(name, bare, group=group)
+                users[f"{parts.scheme}://{place.lower()}/"] = _header(user)
+    try:
+        yield users
+    finally:
+        for name, value in given.items():
+            conf.set_override(name, value, group=group)
+
+
+def _check(name: str, value: str) -> None:
+    """Raise keystoneauth1's OptionError if an option should be a URL, and isn't one."""
+    if not _is_url(value):
+        # a password before the host must not be shown
+        shown = value.rpartition("@")[2]
+        raise OptionError(
+            f"{name} is not a URL: {shown!r}. Write it as http://host:port or https://host/path."
+        )
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _header(user: str) -> str:
+    name, _, password = user.partition(":")
+    return f"Basic {b64encode(f'{unquote(name)}:{unquote(password)}'.encode()).decode()}"
+
+
+class _AsUser(TCPKeepAliveAdapter):
+    """Sends requests with a user's header, which no log of requests shows."""
+
+    def __init__(self, header: str) -> None:
+        self._header = header
+        super().__init__()
+
+    def add_headers(self, request: Any, **options: Any) -> None:
+        """Add the header of the user; requests calls this for each request."""
+        request.headers.setdefault("Authorization", self._header)
