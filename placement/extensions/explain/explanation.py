@@ -1,31 +1,30 @@
 """Explains why a request has no candidates (architecture.rst D13, extensions.md 5).
 
-`explain` runs the search with an account of its steps (`step_record.py`), and tries the request
-without single conditions on all groups. `nearest.py`, `relaxations.py` and `explanation_text.py`
-say what the account means. `candidate_search.rst` shows an example.
+`explain` runs the search with an account of its steps (`step_record.py`), and proves for each tree
+that it has no candidate (`judged_trees.py`). `nearest.py` and `relaxations.py` say what would give
+it one, `explanation_text.py` says all of it in a sentence. `candidate_search.rst` shows an example.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
+from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.request import CandidateRequest
-from placement.candidates.search import Search, search
 from placement.candidates.slots import WholeSlot
-from placement.candidates.trees.counting import Allowance, TooManyToCount
-from placement.candidates.trees.tree_problems import AnchorTrees
-from placement.errors import SearchUnfinished
 from placement.extensions.explain import explanation_text
-from placement.extensions.explain.conditions import Reason
+from placement.extensions.explain.conditions import (
+    Missing,
+)
+from placement.extensions.explain.conflicts import TreeConflict
 from placement.extensions.explain.explanation_text import Reasoned
-from placement.extensions.explain.nearest import Miss, Misses, Missing
+from placement.extensions.explain.judged_trees import judged
+from placement.extensions.explain.nearest import Miss, Misses
 from placement.extensions.explain.relaxations import Relaxation, relaxations_of
-from placement.extensions.explain.step_record import Notes, SearchStep
+from placement.extensions.explain.step_record import SearchStep, Steps
 from placement.schemas.json_schema import Json
 
 #: returns the names of providers by uuid
@@ -33,10 +32,6 @@ Naming = Callable[[Iterable[str]], Mapping[str, str]]
 
 #: how many trees without candidates an explanation shows
 _MOST_NEAREST = 10
-#: how many states may be looked at to count the candidates of a request without listing them
-_COUNTED = 2_000
-#: how many candidates are listed at most to count those that several trees have once
-_LISTED = 10_000
 
 
 def _no_names(uuids: Iterable[str]) -> Mapping[str, str]:
@@ -86,6 +81,7 @@ class Explanation:
     :param ended: what ended the search; None if it wasn't ended early
     :param nearest: the trees without candidates that come nearest to having one
     :param provider: what one provider lacks, if it was asked for
+    :param conflicts: what can't be met together in the trees without candidates
     """
 
     message: str
@@ -100,6 +96,7 @@ class Explanation:
     nearest: tuple[NamedMiss, ...]
     relaxations: tuple[Relaxation, ...]
     provider: NamedMiss | None = None
+    conflicts: tuple[TreeConflict, ...] = ()
 
     @property
     def left(self) -> int:
@@ -117,15 +114,7 @@ class Explanation:
             "candidates": self.candidates,
             "trees": trees,
             "steps": [_step(step) for step in self.steps],
-            "reasons": [
-                {
-                    "reason": reasoned.reason.value,
-                    "group": reasoned.group,
-                    "name": reasoned.name,
-                    "trees": reasoned.trees,
-                }
-                for reasoned in self.reasons
-            ],
+            "reasons": [reasoned.as_json() for reasoned in self.reasons],
             "nearest": [miss.as_json() for miss in self.nearest],
             "relaxations": [relaxation.as_json() for relaxation in self.relaxations],
         }
@@ -164,41 +153,46 @@ def explain(
     :param relaxing: returns what finding that out may cost, called when it begins; None: what is
         left of `budget`
     """
-    notes = Notes(snapshot, request, budget)
-    found = _search(snapshot, request, notes, budget)
-    misses = Misses(snapshot, notes, budget)
-    nearest = misses.nearest(_MOST_NEAREST)
+    steps = Steps(snapshot, request)
+    found = judged(snapshot, request, steps, budget)
+    fruitless = snapshot.forest.is_root & ~found.fruitful & ~found.undecided
+    nearest: list[Miss] = []
+    misses = None
+    if found.conditions is not None:
+        misses = Misses(snapshot, request, found.conditions, found.conflicts, fruitless, budget)
+        nearest = misses.nearest(_MOST_NEAREST)
     helping: tuple[Relaxation, ...] = ()
-    if relaxations and not found.ended:
+    if relaxations and not found.ended and found.conditions is not None:
         allowed = budget if relaxing is None else relaxing()
-        helping = relaxations_of(snapshot, request, notes, found.fruitful, allowed)
+        helping = relaxations_of(snapshot, request, found.conditions, found.fruitful, allowed)
     of_provider = None
-    if provider is not None:
+    if provider is not None and misses is not None:
         is_root = bool(snapshot.forest.is_root[provider])
         of_provider = misses.of_tree(provider) if is_root else misses.of_provider(provider)
     shown = [*nearest, *([of_provider] if of_provider is not None else [])]
     named = _named(snapshot, shown, provider, naming)
     near = named[: len(nearest)]
-    reasons = explanation_text.reasons(notes.dropped)
+    reasons = explanation_text.reasons(found.conflicts)
     undecided = _uuids(snapshot, found.undecided)
     fruitful = _uuids(snapshot, found.fruitful)
     message = explanation_text.message(
-        notes.total, len(fruitful), len(undecided), request, reasons, near
+        steps.total, len(fruitful), len(undecided), request, reasons, near
     )
     verdict = "some" if fruitful else "unknown" if undecided else "none"
     return Explanation(
         message,
         verdict,
         found.candidates if fruitful else 0 if not undecided else None,
-        notes.total,
+        steps.total,
         fruitful,
         undecided,
         found.ended,
-        tuple(notes.steps),
+        tuple(steps.steps),
         reasons,
         tuple(near),
         helping,
         named[-1] if of_provider is not None else None,
+        tuple(found.conflicts),
     )
 
 
@@ -210,111 +204,6 @@ def why_none(
 ) -> str:
     """Return the message of the explanation for a request that has no candidates."""
     return explain(snapshot, request, budget, naming=naming, relaxations=False).message
-
-
-@dataclasses.dataclass(eq=False)
-class _Searched:
-    """What a search found out about each tree.
-
-    :param fruitful: the roots of the trees with candidates
-    :param undecided: the roots of the trees that weren't searched to the end
-    :param candidates: how many there are; None: that isn't known
-    """
-
-    fruitful: Mask
-    undecided: Mask
-    candidates: int | None = None
-    ended: SearchEnded | None = None
-
-
-def _search(
-    snapshot: Snapshot, request: CandidateRequest, notes: Notes, budget: Budget
-) -> _Searched:
-    nothing = np.zeros(snapshot.size, np.bool_)
-    try:
-        prepared = Search(snapshot, request, budget, notes).anchors()
-    except (OutOfTime, OutOfMemory) as early:
-        found = _Searched(nothing, notes.left, None, early)
-        notes.left = nothing
-        return found
-    if prepared is None:
-        notes.drop("", Reason.TOGETHER, "", notes.left)
-        return _Searched(nothing, nothing)
-    trees, simple, others = prepared
-    fruitful, ended = _fruitful(snapshot, trees, simple, others)
-    undecided = nothing
-    if ended is not None:
-        # what `split` left out is decided: it has no candidate
-        undecided = ended[1] & ~fruitful
-    fruitless = notes.left & ~fruitful & ~undecided
-    # the reason of a tree is the first condition without which it has a candidate
-    for reason, name, easier in _looser(request):
-        if not fruitless.any() or ended is not None:
-            break
-        looser = AnchorTrees(AllTrees(snapshot), easier, trees.groups, budget)
-        helped, ended = _fruitful(snapshot, looser, *looser.split(fruitless))
-        helped &= fruitless
-        notes.drop("", reason, name, helped)
-        fruitless = fruitless & ~helped
-    # these have candidates for each group by itself, whatever condition is left out
-    notes.drop("", Reason.TOGETHER, "", fruitless)
-    notes.left = fruitful
-    found = _Searched(fruitful, undecided, None, ended[0] if undecided.any() and ended else None)
-    if not undecided.any() and fruitful.any():
-        found.candidates = _count(snapshot, request, trees, simple, others, budget)
-    return found
-
-
-def _fruitful(
-    snapshot: Snapshot, trees: AnchorTrees, simple: np.ndarray, others: np.ndarray
-) -> tuple[Mask, tuple[SearchEnded, Mask] | None]:
-    """Return the roots of trees with candidates; if a budget ended that, also why, and the rest."""
-    found = np.zeros(snapshot.size, np.bool_)
-    left = np.zeros(snapshot.size, np.bool_)
-    left[simple] = left[others] = True
-    try:
-        for family in trees.families(simple, others):
-            if family.solutions.at(0) is not None:
-                found[family.roots] = True
-            left[family.roots] = False
-    except (OutOfTime, OutOfMemory) as ended:
-        return found, (ended, left)
-    return found, None
-
-
-def _looser(request: CandidateRequest) -> Iterator[tuple[Reason, str, CandidateRequest]]:
-    """Yield the request without each single condition on all groups together."""
-    if request.isolate:
-        without = dataclasses.replace(request, isolate=False)
-        yield Reason.ISOLATE, "group_policy=isolate", without
-    for suffixes in dict.fromkeys(request.same_subtree):
-        others = tuple(other for other in request.same_subtree if other != suffixes)
-        without = dataclasses.replace(request, same_subtree=others)
-        yield Reason.SAME_SUBTREE, ",".join(sorted(suffixes)), without
-
-
-def _count(
-    snapshot: Snapshot,
-    request: CandidateRequest,
-    trees: AnchorTrees,
-    simple: np.ndarray,
-    others: np.ndarray,
-    budget: Budget,
-) -> int | None:
-    """Return how many candidates there are; None if counting them takes too long."""
-    allowance, total = Allowance(_COUNTED), 0
-    try:
-        for family in trees.families(simple, others):
-            total += family.solutions.count(allowance) * len(family)
-        if not trees.lenders:
-            return total
-        # several trees may have the same candidate
-        if total > _LISTED:
-            return None
-        unlimited = dataclasses.replace(request, limit=None)
-        return len(search(snapshot, unlimited, budget))
-    except (TooManyToCount, OutOfTime, OutOfMemory, SearchUnfinished):
-        return None
 
 
 def _uuids(snapshot: Snapshot, roots: Mask) -> tuple[str, ...]:

@@ -5,15 +5,18 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from placement.candidates.request import CandidateRequest
-from placement.extensions.explain.conditions import Reason
-from placement.extensions.explain.nearest import Missing
-from placement.extensions.explain.step_record import Dropped
+from placement.extensions.explain.conditions import BOTH, Missing, Reason
+from placement.extensions.explain.conflicts import TreeConflict
+from placement.schemas.json_schema import Json
 
 #: how many reasons a message names
 _MOST_NAMED = 3
 #: how many alternatives of a condition it names
 _MOST_ALTERNATIVES = 3
 
+#: the text if no smaller number of groups collides
+TOGETHER = "fit each group, but not all together"
+_ONE_TREE = "have all that is asked for, but not on one provider"
 _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails", "fit": "fits"}
 
 
@@ -22,6 +25,8 @@ class Reasoned:
     """How many trees have no candidate for one reason.
 
     :param asked: the amount, where the reason is about one
+    :param conflict: all that can't be met together, if that is more than the reason by itself: as
+        reason, name and amount
     """
 
     reason: Reason
@@ -29,6 +34,22 @@ class Reasoned:
     name: str
     trees: int
     asked: int | None = None
+    conflict: tuple[tuple[Reason, str, int | None], ...] = ()
+    joint: bool = False
+
+    def as_json(self) -> Json:
+        """Return it as an answer has it."""
+        shown: Json = {
+            "reason": self.reason.value,
+            "group": self.group,
+            "name": self.name,
+            "trees": self.trees,
+        }
+        if self.conflict:
+            shown["conflict"] = [
+                {"reason": reason.value, "name": name} for reason, name, _ in self.conflict
+            ]
+        return shown
 
 
 class _NamedMiss(Protocol):
@@ -41,17 +62,24 @@ class _NamedMiss(Protocol):
     def missing(self) -> tuple[Missing, ...]: ...
 
 
-def reasons(dropped: Iterable[Dropped]) -> tuple[Reasoned, ...]:
+def reasons(conflicts: Iterable[TreeConflict]) -> tuple[Reasoned, ...]:
     """Return how many trees have each reason, the most frequent first."""
-    counts: dict[tuple[Reason, str, str, int | None], int] = {}
-    for one in dropped:
-        key = (one.reason, one.group, one.name, one.asked)
-        counts[key] = counts.get(key, 0) + int(one.roots.sum())
-    found = [
-        Reasoned(reason, group, name, trees, asked)
-        for (reason, group, name, asked), trees in counts.items()
-    ]
-    return tuple(sorted(found, key=lambda reasoned: -reasoned.trees))
+    found: dict[Reasoned, int] = {}
+    for one in conflicts:
+        blamed = one.blamed
+        all_of_it = tuple((it.reason, it.name, it.asked) for it in one.conditions)
+        key = Reasoned(
+            blamed.reason,
+            one.group,
+            blamed.name,
+            0,
+            blamed.asked,
+            all_of_it if len(all_of_it) > 1 else (),
+            one.joint,
+        )
+        found[key] = found.get(key, 0) + int(one.roots.sum())
+    counted = [dataclasses.replace(key, trees=trees) for key, trees in found.items() if trees]
+    return tuple(sorted(counted, key=lambda one: -one.trees))
 
 
 def message(
@@ -110,6 +138,10 @@ def _nearest(one: Reasoned, nearest: Sequence[_NamedMiss]) -> str:
 
 
 def _text(one: Reasoned, request: CandidateRequest) -> str:
+    if len(one.conflict) > 1 and not one.joint:
+        return f"have no provider with {_listing([_wanted(*each) for each in one.conflict])}"
+    if one.conflict:
+        return _joint_text(one, request)
     name, amount = one.name, f"{one.name} {one.asked}"
     several = len({sets for group in request.groups for sets in group.member_of}) > 1
     texts = {
@@ -127,12 +159,48 @@ def _text(one: Reasoned, request: CandidateRequest) -> str:
         Reason.FORBIDDEN_AGGREGATE: f"in forbidden aggregate {name}",
         Reason.IN_TREE: f"outside the tree of {name}",
         Reason.ROOT_REQUIRED: _root_text(name),
-        Reason.SAME_SUBTREE: f"fail same_subtree={name}",
-        Reason.ISOLATE: "have too few providers for group_policy=isolate",
-        Reason.TOGETHER: "fit each group, but not all together",
+        Reason.TOGETHER: TOGETHER if len(request.groups) > 1 else _ONE_TREE,
         Reason.UNKNOWN_NAME: f"because {_unknown(name, request)}",
     }
     return texts[one.reason]
+
+
+def _joint_text(one: Reasoned, request: CandidateRequest) -> str:
+    """Say what can't be met by several groups or providers together."""
+    if one.reason is Reason.SAME_SUBTREE:
+        return f"fail same_subtree={one.name}"
+    if one.reason is Reason.ISOLATE:
+        return "have too few providers for group_policy=isolate"
+    if one.reason is Reason.TRAIT:
+        traits = [_alternatives(name) for reason, name, _ in one.conflict if reason is one.reason]
+        return f"have {_listing(traits)} only where too little of this is served"
+    suffixes = [name or "the unsuffixed group" for _, name, _ in one.conflict]
+    if len(suffixes) == len(request.groups):
+        return TOGETHER
+    return f"fit each group, but not {_listing(suffixes)} together"
+
+
+def _wanted(reason: Reason, name: str, asked: int | None) -> str:
+    """Say what a provider has that meets a condition."""
+    texts = {
+        Reason.NO_INVENTORY: name,
+        Reason.NO_SHARING: name,
+        Reason.CAPACITY: f"{name} {asked}",
+        Reason.MIN_UNIT: f"a min_unit for {name} {asked}",
+        Reason.MAX_UNIT: f"a max_unit for {name} {asked}",
+        Reason.STEP_SIZE: f"a step_size for {name} {asked}",
+        Reason.FORBIDDEN_TRAIT: f"no {name}",
+        Reason.AGGREGATE: f"member_of {_alternatives(name)}",
+        Reason.FORBIDDEN_AGGREGATE: f"no forbidden aggregate {name}",
+        Reason.IN_TREE: f"in_tree {name}",
+    }
+    return texts.get(reason, _alternatives(name))
+
+
+def _listing(names: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _unknown(name: str, request: CandidateRequest) -> str:
@@ -142,10 +210,13 @@ def _unknown(name: str, request: CandidateRequest) -> str:
 
 
 def _alternatives(name: str) -> str:
-    names = name.removeprefix("in:").split(",")
-    if len(names) > _MOST_ALTERNATIVES:
-        names[_MOST_ALTERNATIVES:] = [f"{len(names) - _MOST_ALTERNATIVES} more"]
-    return " or ".join(names)
+    sets = []
+    for one in name.split(BOTH):
+        names = one.removeprefix("in:").split(",")
+        if len(names) > _MOST_ALTERNATIVES:
+            names[_MOST_ALTERNATIVES:] = [f"{len(names) - _MOST_ALTERNATIVES} more"]
+        sets.append(" or ".join(names))
+    return " and ".join(sets)
 
 
 def _root_text(name: str) -> str:

@@ -1,62 +1,38 @@
 """The trees that come nearest to having a candidate, and what each of them lacks (extensions.md 5).
 
-A first look computes a cost for all trees at once, with arrays: one for each condition that fails,
-and a fraction for how far it is from being met. The cheapest trees are then looked at closely.
+A first look computes a cost for all trees at once (`tree_costs.py`). The cheapest trees are then
+looked at closely.
 """
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from placement.candidates.budget import Budget, OutOfTime
+from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.free_amounts import free_amounts
 from placement.candidates.cloud.sharing_providers import Lenders
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.cloud.tree_subset import AllTrees
-from placement.extensions.explain.conditions import Condition, Reason
-from placement.extensions.explain.step_record import GroupNotes, Notes
+from placement.candidates.request import CandidateRequest
+from placement.extensions.explain.conditions import (
+    Amounts,
+    Condition,
+    Missing,
+    ProviderPart,
+    Reason,
+    RequestConditions,
+)
+from placement.extensions.explain.conflicts import TreeConflict
+from placement.extensions.explain.tree_costs import TreeCosts
+from placement.extensions.explain.tree_search import TreeSearch
 
 #: how many trees are looked at closely, for each one that is wanted
 _SHORTLIST = 5
 #: steps of the budget that a look at one group costs
 _LOOKING = 100
-#: how far providers, or trees, are from serving a request
-Costs = npt.NDArray[np.float64]
-
-
-@dataclasses.dataclass(frozen=True)
-class Amounts:
-    """An inventory beside an amount that was asked. `free` is below 0 where too much is used."""
-
-    asked: int
-    free: int
-    total: int
-    reserved: int
-    used: int
-    allocation_ratio: float
-    min_unit: int
-    max_unit: int
-    step_size: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Missing:
-    """One condition that fails.
-
-    :param slot: the provider that comes nearest to meeting it; None: it is about the whole tree
-    :param shortfall: how much is lacking of what is asked, as a share of it
-    """
-
-    group: str
-    reason: Reason
-    name: str
-    slot: int | None = None
-    asked: int | None = None
-    amounts: Amounts | None = None
-    shortfall: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,16 +49,32 @@ class Miss:
 
 
 class Misses:
-    """What trees lack, by the conditions that an account of a search kept.
+    """What trees lack: for each variable a provider that comes near, and all that is unmet there.
 
-    Its methods raise SearchEnded if a budget is used up.
+    Whoever has all that a tree is said to lack has a candidate. Its methods raise SearchEnded if a
+    budget is used up.
+
+    :param fruitless: the roots of the trees without candidates
     """
 
-    def __init__(self, snapshot: Snapshot, notes: Notes, budget: Budget) -> None:
-        self._snapshot, self._notes, self._budget = snapshot, notes, budget
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        request: CandidateRequest,
+        conditions: RequestConditions,
+        conflicts: Sequence[TreeConflict],
+        fruitless: Mask,
+        budget: Budget,
+    ) -> None:
+        self._snapshot, self._request, self._budget = snapshot, request, budget
+        self._conditions, self._fruitless = conditions, fruitless
         self._lenders = Lenders(AllTrees(snapshot), snapshot.sharing.tolist())
-        #: the reasons of trees that can serve each group by itself
-        self._of_all = [one for one in notes.dropped if one.reason in _OF_ALL]
+        joint = [one.roots for one in conflicts if one.joint]
+        self._costs = TreeCosts(snapshot, conditions, joint, self._lenders, budget)
+
+    @property
+    def _variables(self) -> list[ProviderPart]:
+        return self._conditions.variables
 
     def nearest(self, most: int) -> list[Miss]:
         """Return the trees without candidates that are nearest to having one, at most `most`.
@@ -91,10 +83,10 @@ class Misses:
         budget is used up, fewer trees are returned, or none. Raises Abandoned if the client left.
         """
         try:
-            cost = self._costs()
+            cost = self._costs.by_root()
         except OutOfTime:
             return []
-        candidates = np.flatnonzero(self._snapshot.forest.is_root & ~self._notes.left)
+        candidates = np.flatnonzero(self._fruitless)
         count = min(most * _SHORTLIST, len(candidates))
         if not count:
             return []
@@ -111,79 +103,122 @@ class Misses:
         """Return all that a tree lacks."""
         members = self._snapshot.forest.members(root).tolist()
         lent = list(self._lenders.of_tree(root, members)) if self._lenders else []
-        return self._miss(root, root, [*self._of_root(root), *self._of_groups(root, members, lent)])
+        chosen = self._chosen(root, members, lent)
+        missing = self._missing(root, chosen)
+        together = [one for one in missing if one.reason in OF_ALL or one.of_tree]
+        if together and chosen:
+            searched = TreeSearch(
+                self._snapshot,
+                self._request,
+                self._variables,
+                root,
+                chosen,
+                self._budget,
+            )
+            for other in searched.assignments(together):
+                better = self._missing(root, other)
+                if _order(better) < _order(missing):
+                    missing = better
+        return self._miss(root, root, missing)
 
     def of_provider(self, slot: int) -> Miss:
         """Return all that a provider lacks to serve every group by itself."""
         root = int(self._snapshot.forest.root[slot])
-        return self._miss(root, slot, [*self._of_root(root), *self._of_groups(root, [slot], [])])
+        missing = self._missing(root, [slot] * len(self._variables), alone=True)
+        if not missing and self._fruitless[root]:
+            return self.of_tree(root)
+        return self._miss(root, slot, missing)
 
     def _miss(self, root: int, slot: int, missing: list[Missing]) -> Miss:
         found = _distinct(missing)
-        if not found:
-            found = [
-                Missing(one.group, one.reason, one.name, None, None, None, 0.0)
-                for one in self._of_all
-                if one.roots[root]
-            ]
         first = next((one.slot for one in found if one.slot is not None), slot)
         return Miss(root, first, tuple(found))
 
-    def _of_root(self, root: int) -> list[Missing]:
-        return [
+    def _chosen(self, root: int, members: list[int], lent: list[int]) -> list[int]:
+        """Return for each variable the provider that comes nearest to serving it."""
+        self._budget.look()
+        # groups that ask for the same have the same conditions
+        known: dict[tuple[int, tuple[str, ...]], int] = {}
+        chosen = []
+        for variable in self._variables:
+            self._budget.spend(_LOOKING + len(members))
+            key = (id(variable.group), variable.classes)
+            if key not in known:
+                known[key] = self._closest(variable.conditions, root, members, lent)
+            chosen.append(known[key])
+        return chosen
+
+    def _missing(self, root: int, chosen: Sequence[int], alone: bool = False) -> list[Missing]:
+        """Return all that is unmet if these providers serve the variables."""
+        found = [
             Missing("", condition.reason, condition.name, root)
-            for condition in self._notes.of_root
+            for condition in self._conditions.of_root
             if not condition.own[root]
         ]
+        known: dict[tuple[int, tuple[str, ...], int], list[Missing]] = {}
+        for variable, slot in zip(self._variables, chosen, strict=True):
+            key = (id(variable.group), variable.classes, slot)
+            if key not in known:
+                known[key] = list(self._failing(variable, root, slot))
+            found += (dataclasses.replace(one, group=variable.suffix) for one in known[key])
+        found += self._traits_missing(chosen)
+        return found if alone else [*found, *self._together(chosen)]
 
-    def _of_groups(self, root: int, members: list[int], lent: list[int]) -> Iterator[Missing]:
-        self._budget.look()
-        # groups that ask for the same share their notes
-        known: dict[int, list[Missing]] = {}
-        for suffix, notes in self._notes.groups.items():
-            self._budget.spend(_LOOKING + len(members))
-            found = known.get(id(notes))
-            if found is None:
-                found = known[id(notes)] = self._of_group(suffix, notes, root, members, lent)
-                yield from found
-            else:
-                yield from (dataclasses.replace(one, group=suffix) for one in found)
+    def _traits_missing(self, chosen: Sequence[int]) -> Iterator[Missing]:
+        """Yield the traits that none of the unsuffixed group's providers has."""
+        mine = [
+            (variable.group, slot)
+            for variable, slot in zip(self._variables, chosen, strict=True)
+            if variable.group.of_tree
+        ]
+        for condition in mine[0][0].of_tree if mine else []:
+            if not any(condition.own[slot] for _, slot in mine):
+                yield Missing("", condition.reason, condition.name, mine[0][1], of_tree=True)
 
-    def _of_group(
-        self, suffix: str, notes: GroupNotes, root: int, members: list[int], lent: list[int]
-    ) -> list[Missing]:
-        found: list[Missing] = []
-        slots = [*members, *lent]
-        able = np.zeros(len(slots), np.bool_)
-        served = True
-        for part in notes.parts or [[]] if slots else []:
-            conditions = [*notes.common, *part]
-            failed, place = self._closest(conditions, root, members, lent)
-            found += self._failing(suffix, conditions, root, slots[place], place < len(members))
-            able |= failed == 0
-            served = served and not failed.all()
-        for condition in notes.of_tree:
-            meeting = np.concatenate([condition.own[members], condition.shared[lent]])
-            if not meeting.any():
-                found.append(Missing(suffix, condition.reason, condition.name))
-            elif served and not (meeting & able).any():
-                # the providers that meet it can't serve any part of the group
-                slot = slots[int(able.argmax())]
-                found.append(Missing(suffix, condition.reason, condition.name, slot))
-        return found
+    def _together(self, chosen: Sequence[int]) -> Iterator[Missing]:
+        """Yield what the groups need together and these providers don't give."""
+        request, forest = self._request, self._snapshot.forest
+        slots_of: dict[str, set[int]] = {}
+        for variable, slot in zip(self._variables, chosen, strict=True):
+            slots_of.setdefault(variable.suffix, set()).add(slot)
+        suffixed = [slot for suffix, slots in slots_of.items() if suffix for slot in slots]
+        if request.isolate and len(set(suffixed)) < len(suffixed):
+            yield Missing("", Reason.ISOLATE, "group_policy=isolate")
+        for suffixes in sorted(set(request.same_subtree), key=sorted):
+            within = {slot for suffix in suffixes for slot in slots_of[suffix]}
+            above = [set(forest.lineage(slot)) for slot in within]
+            if len(within) > 1 and not any(all(top in one for one in above) for top in within):
+                yield Missing("", Reason.SAME_SUBTREE, ",".join(sorted(suffixes)))
+        asked: dict[tuple[str, int], list[int]] = {}
+        for variable, slot in zip(self._variables, chosen, strict=True):
+            for name in variable.classes:
+                amounts = asked.setdefault((name, slot), [])
+                amounts.append(variable.group.group.resources[name])
+        for (name, slot), amounts in sorted(asked.items()):
+            total, room = sum(amounts), self._room(name, slot)
+            if len(amounts) > 1 and room < total:
+                far = 1 - room / total if room > 0 else 1.0
+                yield Missing(
+                    "", Reason.TOGETHER, name, slot, total, self._amounts(name, total, slot), far
+                )
+        used = {slot for _, slot in asked}
+        if not request.nested and len({int(forest.root[slot]) for slot in used}) < len(used):
+            yield Missing("", Reason.TOGETHER, "")
+
+    def _room(self, name: str, slot: int) -> int:
+        class_id = self._snapshot.names.class_ids.get(name, -1)
+        return int(self._snapshot.column(class_id).rooms_at(np.array([slot]))[0])
 
     def _closest(
         self, conditions: Sequence[Condition], root: int, members: list[int], lent: list[int]
-    ) -> tuple[Costs, int]:
-        """Return how many conditions each provider fails, and which one is nearest to meeting them.
+    ) -> int:
+        """Return the provider that is nearest to meeting the conditions for the tree.
 
-        Both count the members of the tree first, then the sharing providers that serve it (`lent`).
         A provider that lacks a class is farther than one with too little of it, although it fails
         fewer conditions: without an inventory, its units aren't judged.
         """
-        count = len(members) + len(lent)
-        absent, failed, far = np.zeros(count), np.zeros(count), np.zeros(count)
         slots = np.array([*members, *lent])
+        absent, failed, far = (np.zeros(len(slots)) for _ in range(3))
         for condition in conditions:
             bad = ~np.concatenate([condition.own[members], condition.shared[lent]])
             if condition.roots is not None and not condition.roots[root]:
@@ -191,42 +226,32 @@ class Misses:
             absent += bad & (condition.reason in _ABSENT)
             failed += bad
             far += bad * (1.0 if condition.shortfall is None else condition.shortfall[slots])
-        return failed, int(np.lexsort((far, failed, absent))[0])
+        return int(slots[np.lexsort((far, failed, absent))[0]])
 
-    def _failing(
-        self, suffix: str, conditions: Iterable[Condition], root: int, slot: int, own: bool
-    ) -> list[Missing]:
-        found = []
-        for condition in conditions:
+    def _failing(self, variable: ProviderPart, root: int, slot: int) -> Iterator[Missing]:
+        own = int(self._snapshot.forest.root[slot]) == root
+        for condition in variable.conditions:
             ok = bool((condition.own if own else condition.shared)[slot])
-            if ok and (condition.roots is None or condition.roots[root]):
-                continue
+            where = slot
+            if ok:
+                if condition.roots is None or condition.roots[root]:
+                    continue
+                where = root
+            asked, name = condition.asked, condition.name
+            amounts = None if asked is None else self._amounts(name, asked, slot)
             far = 1.0 if condition.shortfall is None else float(condition.shortfall[slot])
-            found.append(
-                Missing(
-                    suffix,
-                    condition.reason,
-                    condition.name,
-                    slot,
-                    condition.asked,
-                    self._amounts(condition, slot),
-                    far,
-                )
-            )
-        return found
+            yield Missing(variable.suffix, condition.reason, name, where, asked, amounts, far)
 
-    def _amounts(self, condition: Condition, slot: int) -> Amounts | None:
+    def _amounts(self, name: str, asked: int, slot: int) -> Amounts | None:
         snapshot = self._snapshot
-        if condition.asked is None:
-            return None
-        column = snapshot.column(snapshot.names.class_ids[condition.name])
+        column = snapshot.column(snapshot.names.class_ids.get(name, -1))
         there, at = column.find(np.array([slot]))
         if not there[0]:
             return None
         place = int(at[0])
         stock = column.stock(place)
         return Amounts(
-            condition.asked,
+            asked,
             int(free_amounts(column)[place]),
             stock.total,
             stock.reserved,
@@ -237,72 +262,9 @@ class Misses:
             stock.step_size,
         )
 
-    def _costs(self) -> Costs:
-        """Return by root how many conditions fail, and a fraction for how far they do."""
-        size = self._snapshot.size
-        cost = np.zeros(size)
-        for condition in self._notes.of_root:
-            cost += ~condition.own * _FAILED
-        known: dict[int, Costs] = {}
-        for notes in self._notes.groups.values():
-            self._budget.spend(size)
-            if id(notes) not in known:
-                known[id(notes)] = self._costs_of(notes)
-            cost += known[id(notes)]
-        for one in self._of_all:
-            cost += one.roots * 1.0
-        return cost
 
-    def _costs_of(self, notes: GroupNotes) -> Costs:
-        base = self._summed(notes.common)
-        # what all parts have to meet is counted once
-        cost = least = self._least(*base)
-        for part in notes.parts:
-            own, shared = self._summed(part)
-            cost = cost + np.maximum(self._least(base[0] + own, base[1] + shared) - least, 0)
-        for condition in notes.of_tree:
-            own = np.where(condition.own, 0.0, _FAILED)
-            cost = cost + self._least(own, np.where(condition.shared, 0.0, _FAILED))
-        return cost
-
-    def _summed(self, conditions: Sequence[Condition]) -> tuple[Costs, Costs]:
-        """Return what the conditions cost each provider for its own tree, and for other trees."""
-        own = np.zeros(self._snapshot.size)
-        shared = np.zeros(self._snapshot.size)
-        for condition in conditions:
-            price: float | Costs = _FAILED
-            if condition.shortfall is not None:
-                price = 1 + condition.shortfall * _SHARE
-            own += ~condition.own * price
-            shared += ~condition.shared * price
-            if condition.roots is not None:
-                # providers that fail only because of their root
-                blamed = ~condition.roots[self._snapshot.forest.root] & condition.own
-                own += blamed * _FAILED
-        return own, shared
-
-    def _least(self, own: Costs, shared: Costs) -> Costs:
-        """Return by root the least cost among the providers that may serve the tree."""
-        snapshot = self._snapshot
-        forest = snapshot.forest
-        best = own
-        if forest.nested:
-            best = np.full(snapshot.size, np.inf)
-            np.minimum.at(best, forest.root[forest.alive], own[forest.alive])
-        if self._lenders:
-            best = best.copy()
-            for slot in snapshot.sharing.tolist():
-                for key in snapshot.aggregates_of[slot]:
-                    roots = snapshot.roots_of_aggregate(key)
-                    best[roots] = np.minimum(best[roots], shared[slot])
-        return np.where(forest.is_root, best, 0.0)
-
-
-#: the weight of a shortfall beside a failing condition: even hundreds of them count less than one
-_SHARE = 1 / 1024
-_FAILED = 1 + _SHARE
 _ABSENT = frozenset([Reason.NO_INVENTORY, Reason.NO_SHARING])
-_OF_ALL = frozenset([Reason.TOGETHER, Reason.ISOLATE, Reason.SAME_SUBTREE])
+OF_ALL = frozenset([Reason.TOGETHER, Reason.ISOLATE, Reason.SAME_SUBTREE])
 
 
 def _shortfall(missing: Sequence[Missing]) -> float:

@@ -17,8 +17,7 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import Search
 from placement.errors import BadRequest
-from placement.extensions.explain.conditions import Condition, listed
-from placement.extensions.explain.step_record import Notes
+from placement.extensions.explain.conditions import Condition, RequestConditions, listed
 from placement.schemas.json_schema import Json
 
 #: how many changes are shown
@@ -47,13 +46,17 @@ class Relaxation:
 
 
 def relaxations_of(
-    snapshot: Snapshot, request: CandidateRequest, notes: Notes, fruitful: Mask, budget: Budget
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    conditions: RequestConditions,
+    fruitful: Mask,
+    budget: Budget,
 ) -> tuple[Relaxation, ...]:
     """Return the changes that give more trees candidates, the most helpful first.
 
     Changes that aren't tried before the budget is used up are left out.
 
-    :param notes: the account of the request's search
+    :param conditions: what the request consists of
     :param fruitful: the roots whose trees have candidates without any change
     """
     known = int(fruitful.sum())
@@ -65,7 +68,7 @@ def relaxations_of(
                 found.append(Relaxation(change, text, trees))
         for number, group in enumerate(request.groups):
             for name in group.resources:
-                lowered = _lowered(snapshot, request, notes, number, name, known, budget)
+                lowered = _lowered(snapshot, request, conditions, number, name, known, budget)
                 found += [lowered] if lowered is not None else []
     except (OutOfTime, OutOfMemory):
         pass
@@ -94,7 +97,7 @@ def _trees(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> int
 def _lowered(
     snapshot: Snapshot,
     request: CandidateRequest,
-    notes: Notes,
+    conditions: RequestConditions,
     number: int,
     name: str,
     known: int,
@@ -103,7 +106,7 @@ def _lowered(
     """Return the nearest lower amount of a class that helps; None: none does."""
     group = request.groups[number]
     asked = group.resources[name]
-    for amount in _amounts(snapshot, notes, group, name, budget):
+    for amount in _amounts(snapshot, conditions, group, name, budget):
         resources = {**group.resources, name: amount}
         easier = _with_group(request, number, dataclasses.replace(group, resources=resources))
         trees = _trees(snapshot, easier, budget)
@@ -118,7 +121,7 @@ def _lowered(
 
 
 def _amounts(
-    snapshot: Snapshot, notes: Notes, group: Group, name: str, budget: Budget
+    snapshot: Snapshot, conditions: RequestConditions, group: Group, name: str, budget: Budget
 ) -> list[int]:
     """Return lower amounts to try, the largest first.
 
@@ -129,9 +132,9 @@ def _amounts(
     asked = group.resources[name]
     class_id = snapshot.names.class_ids.get(name, -1)
     column = snapshot.column(class_id)
-    if not len(column.slots) or asked <= 1 or group.suffix not in notes.groups:
+    if not len(column.slots) or asked <= 1:
         return []
-    providers = _otherwise_fitting(snapshot, notes, group.suffix, name, budget)[column.slots]
+    providers = _otherwise_fitting(snapshot, conditions, group.suffix, name, budget)[column.slots]
     step = np.maximum(column.step_size, 1)
     below = np.minimum(column.room.astype(np.int64), min(asked - 1, LARGEST)) // step * step
     fitting = below[providers & (below >= np.maximum(column.min_unit, 1))]
@@ -142,19 +145,19 @@ def _amounts(
 
 
 def _otherwise_fitting(
-    snapshot: Snapshot, notes: Notes, suffix: str, name: str, budget: Budget
+    snapshot: Snapshot, conditions: RequestConditions, suffix: str, name: str, budget: Budget
 ) -> Mask:
     """Return the providers that meet all conditions but the amount, of trees that do so, too."""
     roots = snapshot.forest.is_root
-    for condition in notes.of_root:
+    for condition in conditions.of_root:
         roots = roots & condition.own
     found = np.zeros(snapshot.size, np.bool_)
-    for other, group in notes.groups.items():
+    for other in conditions.suffixes:
         budget.look()
-        for part in group.parts or [[]]:
-            conditions = [*group.common, *part]
-            mine = other == suffix and any(_is_amount(one, name) for one in conditions)
-            own, shared, served = _meeting(snapshot, conditions, name if mine else None)
+        group = conditions.of_group(other)
+        for variable in group.of_variables():
+            mine = other == suffix and any(_is_amount(one, name) for one in variable)
+            own, shared, served = _meeting(snapshot, variable, name if mine else None)
             if mine:
                 found = own | shared
             roots = roots & served

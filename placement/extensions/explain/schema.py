@@ -96,8 +96,19 @@ EXPLAINED: AnswerTable = {
                 "steps": {"type": "array", "items": _STEP},
                 "reasons": {
                     "type": "array",
-                    "items": exactly(
-                        {"reason": _REASON, "group": STRING, "name": STRING, "trees": _COUNT}
+                    "items": closed_object(
+                        {
+                            "reason": _REASON,
+                            "group": STRING,
+                            "name": STRING,
+                            "trees": _COUNT,
+                            "conflict": {
+                                "type": "array",
+                                "items": exactly({"reason": _REASON, "name": STRING}),
+                                "minItems": 2,
+                            },
+                        },
+                        ["reason", "group", "name", "trees"],
                     ),
                 },
                 "nearest": {"type": "array", "items": _NEAR, "maxItems": 10},

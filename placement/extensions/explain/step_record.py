@@ -1,23 +1,19 @@
-"""The account that a search gives of its steps: for which reason each tree drops out.
+"""The account that a search gives of its steps: how many providers and trees each of them leaves.
 
-`Notes` listens to the search. The search names its steps; `conditions_of` takes each of them apart,
-and a tree's reason is the first condition after which no provider is left for the tree.
+`Steps` listens to the search. Why a tree has no candidate is found out afterwards (`conflicts.py`).
 """
 
 import collections
 import dataclasses
-from collections.abc import Sequence
 
-import numpy as np
-
-from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.masks.mask_steps import RESOURCES, MaskStep, Remaining
+from placement.candidates.masks import mask_steps
+from placement.candidates.masks.mask_steps import MaskStep, Remaining
 from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
-from placement.extensions.explain.conditions import Condition, Reason, conditions_of, listed
+from placement.extensions.explain.conditions import listed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,40 +35,8 @@ class SearchStep:
     trees: tuple[int, int]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Dropped:
-    """The trees that one condition was the first to leave out.
-
-    :param roots: their roots
-    """
-
-    reason: Reason
-    group: str
-    name: str
-    asked: int | None
-    roots: Mask
-
-
-@dataclasses.dataclass(eq=False)
-class GroupNotes:
-    """All conditions of one group, and of other groups that ask for the same.
-
-    :param group: the first one
-    :param common: those that each provider which serves the group has to meet
-    :param parts: for each class that may come from another provider than the rest, those of it
-    :param of_tree: those that any one of the providers which serve the group has to meet
-    """
-
-    group: Group
-    common: list[Condition] = dataclasses.field(default_factory=list)
-    parts: list[list[Condition]] = dataclasses.field(default_factory=list)
-    of_tree: list[Condition] = dataclasses.field(default_factory=list)
-
-
-class Notes(StepListener):
-    """Keeps the steps, the trees that each condition left out, and every condition.
-
-    Its methods raise OutOfMemory if that is more than the budget allows.
+class Steps(StepListener):
+    """Keeps the steps.
 
     :ivar total: how many trees there are
     :ivar left: the roots of the trees that passed everything so far
@@ -80,14 +44,11 @@ class Notes(StepListener):
 
     complete = True
 
-    def __init__(self, snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> None:
-        self._snapshot, self._budget = snapshot, budget
+    def __init__(self, snapshot: Snapshot, request: CandidateRequest) -> None:
+        self._snapshot = snapshot
         self._groups = {group.suffix: group for group in request.groups}
         self.steps: list[SearchStep] = []
         self._steps_of: dict[str, list[SearchStep]] = collections.defaultdict(list)
-        self.dropped: list[Dropped] = []
-        self.of_root: list[Condition] = []
-        self.groups: dict[str, GroupNotes] = {}
         self.left = snapshot.forest.is_root
         self.total = 0
 
@@ -97,127 +58,76 @@ class Notes(StepListener):
 
     def root_step(self, name: str, passing: Mask) -> None:
         """Note a condition on the root."""
-        condition = Condition(Reason.ROOT_REQUIRED, name, passing, passing)
-        self.of_root.append(condition)
-        before = int(self.left.sum())
-        self._drop("", condition, self.left & passing)
-        after = int(self.left.sum())
-        self.steps.append(
-            SearchStep("", "root_required", name, None, (before, after), (before, after))
-        )
+        self.of_all("root_required", name, self.left & passing)
+
+    def of_all(self, step: str, name: str, left: Mask) -> None:
+        """Note a condition of all groups together, and the roots of the trees that pass it."""
+        change = (int(self.left.sum()), int(left.sum()))
+        self.left = left
+        self.steps.append(SearchStep("", step, name, None, change, change))
 
     def unmatched(self, group: Group) -> None:
         """Note that no provider can be in the group's aggregates or tree."""
-        nobody = np.zeros(self._snapshot.size, np.bool_)
-        reason, name, step = self._unknown(group)
-        condition = Condition(reason, name, nobody, nobody)
-        self.groups[group.suffix] = GroupNotes(group, [condition])
-        trees, providers = int(self.left.sum()), int(self._snapshot.forest.alive.sum())
-        self._drop(group.suffix, condition, nobody)
-        self._add(SearchStep(group.suffix, step, name, None, (providers, 0), (trees, 0)))
+        snapshot = self._snapshot
+        members = [snapshot.is_member(snapshot.aggregates(one)) for one in group.member_of]
+        unknown = group.in_tree is not None and snapshot.slot(group.in_tree) is None
+        step = mask_steps.MEMBER_OF
+        if unknown and all(one.any() for one in members):
+            step = mask_steps.IN_TREE
+        trees, providers = int(self.left.sum()), int(snapshot.forest.alive.sum())
+        self.left = self.left & False
+        self._add(group, step, None, (providers, 0), (trees, 0))
 
     def step(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
         """Note a step that each provider of the group has to pass."""
-        notes = self._of(suffix)
-        found = self._conditions(notes.group, step, before)
-        notes.common += found
-        self._narrow(suffix, step, found, before, after)
+        left = self.left & reached(self._snapshot, after.own, after.shared)
+        trees = int(self.left.sum())
+        self.left = left if step.roots is None else left & step.roots
+        providers = (int(before.providers.sum()), int(after.providers.sum()))
+        group = self._groups[suffix]
+        self._add(group, step.name, step.number, providers, (trees, int(self.left.sum())))
 
     def part(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
         """Note a class that may come from a provider of its own."""
-        notes = self._of(suffix)
-        found = self._conditions(notes.group, step, before)
-        notes.parts.append(found)
-        self._narrow(suffix, step, found, before, after)
+        self.step(suffix, step, before, after)
 
     def traits_of_tree(self, suffix: str, step: MaskStep, own: Mask, shared: Mask) -> None:
         """Note traits that one of the group's providers has to have."""
-        notes = self._of(suffix)
         alive = self._snapshot.forest.alive
         before, after = Remaining(alive, alive, self.left), Remaining(own, shared, self.left)
-        found = self._conditions(notes.group, step, before)
-        notes.of_tree += found
-        self._narrow(suffix, step, found, before, after)
+        self.step(suffix, step, before, after)
 
     def alike(self, suffix: str, first: str) -> None:
         """Note a group with the conditions of another before it."""
-        self.groups[suffix] = self.groups[first]
         trees = int(self.left.sum())
         for step in self._steps_of[first]:
             self.steps.append(dataclasses.replace(step, group=suffix, trees=(trees, trees)))
 
-    def drop(self, suffix: str, reason: Reason, name: str, roots: Mask) -> None:
-        """Note trees that a condition of all groups together leaves out."""
-        if roots.any():
-            self.dropped.append(Dropped(reason, suffix, name, None, roots))
-            self.left = self.left & ~roots
-
-    def _conditions(self, group: Group, step: MaskStep, before: Remaining) -> list[Condition]:
-        found = list(conditions_of(self._snapshot, group, step, before))
-        self._budget.keep(sum(condition.size for condition in found))
-        return found
-
-    def _of(self, suffix: str) -> GroupNotes:
-        if suffix not in self.groups:
-            self.groups[suffix] = GroupNotes(self._groups[suffix])
-        return self.groups[suffix]
-
-    def _narrow(
+    def _add(
         self,
-        suffix: str,
-        step: MaskStep,
-        conditions: Sequence[Condition],
-        before: Remaining,
-        after: Remaining,
+        group: Group,
+        step: str,
+        number: int | None,
+        providers: tuple[int, int],
+        trees: tuple[int, int],
     ) -> None:
-        """Drop the trees that each condition leaves without a provider for the group."""
-        trees = int(self.left.sum())
-        own, shared = before.own, before.shared
-        for number, condition in enumerate(conditions):
-            if number == len(conditions) - 1:
-                own, shared = after.own, after.shared
-            else:
-                own, shared = own & condition.own, shared & condition.shared
-            left = reached(self._snapshot, own, shared) & self.left
-            if condition.roots is not None:
-                left = left & condition.roots
-            self._drop(suffix, condition, left)
-        names = list(dict.fromkeys(condition.name for condition in conditions))
-        asked = conditions[-1].asked if step.name == RESOURCES else None
-        providers = (int(before.providers.sum()), int(after.providers.sum()))
-        self._add(
-            SearchStep(
-                suffix,
-                step.name.replace(" ", "_"),
-                ",".join(names),
-                asked,
-                providers,
-                (trees, int(self.left.sum())),
-            )
-        )
+        name, asked = _name(group, step, number)
+        made = SearchStep(group.suffix, step.replace(" ", "_"), name, asked, providers, trees)
+        self.steps.append(made)
+        self._steps_of[group.suffix].append(made)
 
-    def _add(self, step: SearchStep) -> None:
-        self.steps.append(step)
-        self._steps_of[step.group].append(step)
 
-    def _drop(self, suffix: str, condition: Condition, left: Mask) -> None:
-        gone = self.left & ~left
-        if gone.any():
-            self.dropped.append(
-                Dropped(condition.reason, suffix, condition.name, condition.asked, gone)
-            )
-            self.left = self.left & left
-
-    def _unknown(self, group: Group) -> tuple[Reason, str, str]:
-        """Return why no provider can be in a group: the reason, the name, the step."""
-        snapshot = self._snapshot
-        for uuids in group.member_of:
-            if not snapshot.is_member(snapshot.aggregates(uuids)).any():
-                return Reason.UNKNOWN_NAME, listed(uuids), "member_of"
-        if group.in_tree is not None and snapshot.slot(group.in_tree) is None:
-            members = np.ones(snapshot.size, np.bool_)
-            for uuids in group.member_of:
-                members &= snapshot.is_member(snapshot.aggregates(uuids))
-            if members.any():
-                return Reason.UNKNOWN_NAME, group.in_tree, "in_tree"
-        return Reason.AGGREGATE, listed(group.member_of[-1]), "member_of"
+def _name(group: Group, step: str, number: int | None) -> tuple[str, int | None]:
+    """Return what a step of the group is about, and the amount."""
+    if step == mask_steps.RESOURCES:
+        assert number is not None
+        return list(group.resources.items())[number]
+    if step == mask_steps.REQUIRED:
+        sets = group.required if number is None else (group.required[number],)
+        return ",".join(map(listed, sets)), None
+    return {
+        mask_steps.FORBIDDEN_TRAITS: ",".join(sorted(group.forbidden)),
+        mask_steps.MEMBER_OF: ",".join(dict.fromkeys(map(listed, group.member_of))),
+        mask_steps.FORBIDDEN_AGGREGATES: ",".join(sorted(group.not_member_of)),
+        mask_steps.IN_TREE: group.in_tree or "",
+    }.get(step, ""), None
