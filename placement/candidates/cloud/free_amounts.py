@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.cloud.columns import Column, Numbers
+from placement.candidates.cloud.columns import Column, Numbers, OfferedStock
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.tree_problem import Demand
 
@@ -21,6 +21,12 @@ def free_amounts(column: Column) -> npt.NDArray[np.int64]:
         (column.total - column.reserved) * column.ratio, -float(LARGEST), float(LARGEST)
     )
     return capacity.astype(np.int64) - column.used
+
+
+def free_amount(stock: OfferedStock, used: int) -> int:
+    """Return what is free of one inventory, as `free_amounts` has it."""
+    capacity = (stock.total - stock.reserved) * stock.ratio
+    return int(min(max(capacity, -LARGEST), LARGEST)) - used
 
 
 class FreeAmounts:

@@ -59,8 +59,8 @@ class Condition:
     :param shortfall: how much each provider lacks of what is asked, as a share of it: with 6 of 8
         free it is 0.25. None: it is 1 for each provider that fails
     :param asked: the amount; None: no amount is asked
-    :param absent: the providers without an inventory of the class: its units aren't judged there,
-        though no amount can come from them
+    :param absent: the providers for which it isn't judged, as they fail another condition that is
+        part of it: no amount can come from a provider without an inventory of the class
     """
 
     reason: Reason
@@ -298,7 +298,9 @@ def _of_aggregates(snapshot: Snapshot, group: Group) -> Iterator[Condition]:
         yield Condition(reason, name, own, members)
     if spans and len(names) > 1:
         one_for_all = all_of[root] | all_of | ~one_by_one
-        yield Condition(Reason.AGGREGATE, BOTH.join(names), one_for_all, everyone)
+        yield Condition(
+            Reason.AGGREGATE, BOTH.join(names), one_for_all, everyone, absent=~one_by_one
+        )
 
 
 def _of_forbidden_aggregates(snapshot: Snapshot, group: Group) -> Iterator[Condition]:

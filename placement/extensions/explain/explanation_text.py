@@ -99,11 +99,14 @@ def message(
     """
     if not total:
         return "0 of 0 trees: there is no resource provider"
-    parts = [
-        f"{_counted(one.trees, _text(one, request))}{_of_group(one)}{_nearest(one, nearest)}"
-        for one in found[:_MOST_NAMED]
-    ]
-    others = sum(one.trees for one in found[_MOST_NAMED:])
+    counts: dict[tuple[str, str], int] = {}
+    for one in found:
+        # conflicts of many groups differ in what the text doesn't tell
+        told = _text(one, request), f"{_of_group(one)}{_nearest(one, nearest)}"
+        counts[told] = counts.get(told, 0) + one.trees
+    frequent = sorted(counts.items(), key=lambda one: -one[1])
+    parts = [f"{_counted(trees, text)}{end}" for (text, end), trees in frequent[:_MOST_NAMED]]
+    others = sum(trees for _, trees in frequent[_MOST_NAMED:])
     if undecided:
         parts.append(f"{undecided} not searched to the end")
     text = ", ".join(parts) or "each has candidates"
@@ -173,9 +176,11 @@ def _joint_text(one: Reasoned, request: CandidateRequest) -> str:
         return "have too few providers for group_policy=isolate"
     if one.reason is Reason.TRAIT:
         traits = [_alternatives(name) for reason, name, _ in one.conflict if reason is one.reason]
-        return f"have {_listing(traits)} only where too little of this is served"
+        if any(reason is Reason.CAPACITY for reason, _, _ in one.conflict):
+            return f"have {_listing(traits)} only where nothing of this can be served"
+        return f"have no choice of providers with {_listing(traits)} and all that is asked for"
     suffixes = [name or "the unsuffixed group" for _, name, _ in one.conflict]
-    if len(suffixes) == len(request.groups):
+    if len(suffixes) == len(request.groups) or len(suffixes) > _MOST_ALTERNATIVES:
         return TOGETHER
     return f"fit each group, but not {_listing(suffixes)} together"
 

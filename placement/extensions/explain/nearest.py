@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.candidates.budget import Budget, OutOfTime
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.free_amounts import free_amounts
+from placement.candidates.cloud.free_amounts import free_amount
 from placement.candidates.cloud.sharing_providers import Lenders
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.cloud.tree_subset import AllTrees
@@ -46,6 +46,19 @@ class Miss:
     root: int
     slot: int
     missing: tuple[Missing, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Look:
+    """A first look at a tree.
+
+    :param chosen: a provider for each part of the request
+    :param miss: what is unmet with them
+    """
+
+    root: int
+    chosen: list[int]
+    miss: Miss
 
 
 class Misses:
@@ -91,35 +104,45 @@ class Misses:
         if not count:
             return []
         kept = np.argsort(cost[candidates], kind="stable")[:count]
-        misses = []
+        looked_at: list[_Look] = []
         with contextlib.suppress(OutOfTime):
             for root in candidates[kept].tolist():
-                miss = self.of_tree(root)
-                misses += [miss] if miss.missing else []
-        misses.sort(key=lambda miss: (*_order(miss.missing), miss.root))
-        return misses[:most]
+                looked_at.append(self._look(root))
+        looked_at = sorted(looked_at, key=lambda look: _place(look.miss))[:most]
+        nearest = [look.miss for look in looked_at]
+        with contextlib.suppress(OutOfTime):
+            for number, look in enumerate(looked_at):
+                nearest[number] = self._least(look)
+        return sorted((miss for miss in nearest if miss.missing), key=_place)
 
     def of_tree(self, root: int) -> Miss:
         """Return all that a tree lacks."""
+        return self._least(self._look(root))
+
+    def _look(self, root: int) -> "_Look":
+        """Choose for each part of the request the provider that comes nearest to serving it."""
         members = self._snapshot.forest.members(root).tolist()
         lent = list(self._lenders.of_tree(root, members)) if self._lenders else []
         chosen = self._chosen(root, members, lent)
-        missing = self._missing(root, chosen)
-        together = [one for one in missing if one.reason in OF_ALL or one.of_tree]
-        if together and chosen:
+        return _Look(root, chosen, self._miss(root, root, self._missing(root, chosen)))
+
+    def _least(self, look: "_Look") -> Miss:
+        """Return what the tree lacks if other providers are chosen, where that is less."""
+        least = look.miss
+        together = [one for one in least.missing if one.reason in OF_ALL or one.of_tree]
+        if together and look.chosen:
             searched = TreeSearch(
                 self._snapshot,
                 self._request,
                 self._variables,
-                root,
-                chosen,
+                look.root,
+                look.chosen,
                 self._budget,
             )
             for other in searched.assignments(together):
-                better = self._missing(root, other)
-                if _order(better) < _order(missing):
-                    missing = better
-        return self._miss(root, root, missing)
+                found = self._miss(look.root, look.root, self._missing(look.root, other))
+                least = min(least, found, key=_place)
+        return least
 
     def of_provider(self, slot: int) -> Miss:
         """Return all that a provider lacks to serve every group by itself."""
@@ -249,13 +272,13 @@ class Misses:
         if not there[0]:
             return None
         place = int(at[0])
-        stock = column.stock(place)
+        stock, used = column.stock(place), column.used_at(place)
         return Amounts(
             asked,
-            int(free_amounts(column)[place]),
+            free_amount(stock, used),
             stock.total,
             stock.reserved,
-            column.used_at(place),
+            used,
             stock.ratio,
             stock.min_unit,
             stock.max_unit,
@@ -269,6 +292,10 @@ OF_ALL = frozenset([Reason.TOGETHER, Reason.ISOLATE, Reason.SAME_SUBTREE])
 
 def _shortfall(missing: Sequence[Missing]) -> float:
     return sum(one.shortfall for one in missing)
+
+
+def _place(miss: Miss) -> tuple[int, float, int]:
+    return (*_order(miss.missing), miss.root)
 
 
 def _order(missing: Sequence[Missing]) -> tuple[int, float]:

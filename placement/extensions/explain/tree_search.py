@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from placement.candidates.budget import Budget
+from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks.filter import FilteredGroup, RequestPart
@@ -61,6 +62,8 @@ class TreeSearch:
 
     def _search(self, left_out: Missing | None) -> list[int] | None:
         request, groups, places = self._request, [], []
+        # parts with the same conditions are of one kind: the search knows it by their masks
+        masks: dict[tuple[int, ...], tuple[Mask, Mask]] = {}
         by_suffix: dict[str, list[int]] = {}
         for number, variable in enumerate(self._variables):
             by_suffix.setdefault(variable.suffix, []).append(number)
@@ -68,7 +71,7 @@ class TreeSearch:
             traits = self._variables[numbers[0]].group.of_tree
             dropped = left_out.name if left_out is not None and left_out.of_tree else None
             sets = tuple(one.own for one in traits if one.name != dropped)
-            parts = tuple(self._part(number, left_out) for number in numbers)
+            parts = tuple(self._part(number, left_out, masks) for number in numbers)
             groups.append(FilteredGroup(suffix, parts, self._snapshot.forest.is_root, sets))
             places += numbers
         if left_out is not None:
@@ -82,11 +85,19 @@ class TreeSearch:
         slots = family.slots(0)
         return [int(slots[local]) for _, local in sorted(zip(places, solution, strict=True))]
 
-    def _part(self, number: int, left_out: Missing | None) -> RequestPart:
+    def _part(
+        self,
+        number: int,
+        left_out: Missing | None,
+        masks: dict[tuple[int, ...], tuple[Mask, Mask]],
+    ) -> RequestPart:
         variable, needed = self._variables[number], self._needed[number]
-        own = shared = self._snapshot.forest.alive
-        for condition in needed:
-            own, shared = own & condition.own, shared & condition.shared
+        key = tuple(map(id, needed))
+        if key not in masks:
+            own = shared = self._snapshot.forest.alive
+            for condition in needed:
+                own, shared = own & condition.own, shared & condition.shared
+            masks[key] = own, shared
         ids, amounts = self._snapshot.names.class_ids, variable.group.group.resources
         free = {one.name for one in variable.conditions if one.reason in _ROOM} - {
             one.name for one in variable.conditions if one.reason in _ROOM and one not in needed
@@ -94,7 +105,7 @@ class TreeSearch:
         if left_out is not None and left_out.reason is Reason.TOGETHER:
             free.discard(left_out.name)
         demand = tuple((ids[name], amounts[name]) for name in variable.classes if name in free)
-        return RequestPart(variable.suffix, demand, own, shared)
+        return RequestPart(variable.suffix, demand, *masks[key])
 
 
 def _without(request: CandidateRequest, left_out: Missing) -> CandidateRequest:

@@ -1,0 +1,131 @@
+"""What explanations said falsely of clouds with nested, shared or several-aggregate providers."""
+
+import pytest
+
+from placement.candidates.request import CandidateRequest, Group
+from placement.extensions.explain.explanation import explain
+from tests.endless import endless
+from tests.unit.placement.candidates.snapshots import child, host
+
+AVX = frozenset(["HW_CPU_X86_AVX2"])
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+ZONE, TENANT, RACK = (frozenset([name]) for name in ("zone", "tenant", "rack"))
+
+
+def told(clouds, providers, *groups, **conditions):
+    request = CandidateRequest(groups, **conditions)
+    return explain(clouds.snapshot(providers), request, endless())
+
+
+def lacking(found):
+    """Return what each of the nearest trees lacks: provider, reason, name."""
+    shown = found.as_json()["nearest"]
+    return {
+        near["root"]: [
+            (one.get("uuid", near["uuid"]), one["reason"], one["name"]) for one in near["missing"]
+        ]
+        for near in shown
+    }
+
+
+@pytest.mark.parametrize("sets", [(ZONE, TENANT), (TENANT, ZONE)])
+def test_each_of_several_member_of_is_judged_by_itself(clouds, sets):
+    providers = {
+        "host1": (None, {"VCPU": 4}, [], ["zone"]),
+        "host2": (None, {"VCPU": 4}, [], ["tenant"]),
+        "host3": (None, {"VCPU": 4}, [], ["tenant"]),
+    }
+
+    found = told(clouds, providers, Group("", {"VCPU": 1}, member_of=sets))
+
+    assert found.message == "0 of 3 trees: 2 outside member_of zone, 1 outside member_of tenant"
+    assert lacking(found) == {
+        "host1": [("host1", "aggregate", "tenant")],
+        "host2": [("host2", "aggregate", "zone")],
+        "host3": [("host3", "aggregate", "zone")],
+    }
+
+
+def test_a_root_and_its_child_in_one_of_two_aggregates_each(clouds):
+    providers = {"host1": (None, {}, [], ["zone"]), "n0": ("host1", {"VCPU": 4}, [], ["tenant"])}
+
+    found = told(clouds, providers, Group("", {"VCPU": 1}, member_of=(ZONE, TENANT)))
+
+    assert found.message == "0 of 1 tree: 1 outside member_of tenant and zone"
+    assert lacking(found) == {"host1": [("n0", "aggregate", "tenant+zone")]}
+
+
+def test_a_trait_of_the_root_does_not_take_the_class_from_its_cells(clouds):
+    providers = {"host1": (None, {}, [*AVX], []), "n0": child("host1", VCPU=16)}
+
+    found = told(clouds, providers, Group("", {"VCPU": 4}, (AVX,)))
+
+    text = "1 has no provider with HW_CPU_X86_AVX2 and VCPU"
+    assert found.message == f"0 of 1 tree: {text}"
+    assert [one.reason.value for one in found.reasons] == ["trait"]
+    assert lacking(found) == {"host1": [("n0", "trait", *AVX)]}
+
+
+def test_a_trait_of_a_root_that_serves_nothing(clouds):
+    providers = {"host1": (None, {}, [*AVX], []), "n0": child("host1", VCPU=16, MEMORY_MB=8)}
+
+    found = told(clouds, providers, Group("", {"VCPU": 4, "MEMORY_MB": 1}, (AVX,)))
+
+    assert found.message == (
+        "0 of 1 tree: 1 has HW_CPU_X86_AVX2 only where nothing of this can be served"
+    )
+    assert lacking(found) == {"host1": [("n0", "trait", *AVX)]}
+
+
+def test_a_pool_outside_the_aggregate_is_named(clouds):
+    host_ = (None, {"VCPU": 4}, [], ["zone", "rack"])
+    providers = {"host1": host_, "host2": host_, "pool": (None, {"DISK_GB": 9}, [SHARES], ["rack"])}
+
+    found = told(clouds, providers, Group("", {"VCPU": 1, "DISK_GB": 1}, member_of=(ZONE,)))
+
+    assert found.message.startswith(
+        "0 of 3 trees: 2 have no provider with member_of zone and DISK_GB,"
+    )
+    assert lacking(found)["host1"] == [("pool", "aggregate", "zone")]
+
+
+def test_no_single_provider_has_both(clouds):
+    providers = {
+        "host1": host(),
+        "n0": child("host1", VCPU=2, MEMORY_MB=64512),
+        "n1": child("host1", VCPU=14, MEMORY_MB=5536),
+    }
+
+    found = told(clouds, providers, Group("_1", {"VCPU": 8, "MEMORY_MB": 16384}))
+
+    assert found.message.startswith(
+        "0 of 1 tree: 1 has no provider with MEMORY_MB 16384 and VCPU 8 in group _1"
+    )
+
+
+def test_a_sum_that_is_too_much_is_told_with_its_numbers(clouds):
+    groups = [Group(f"_{name}", {"VCPU": 3}) for name in "ABC"]
+
+    found = told(clouds, {"host1": host(VCPU=5)}, *groups)
+
+    (missing,) = found.as_json()["nearest"][0]["missing"]
+    assert (missing["reason"], missing["name"]) == ("together", "VCPU")
+    assert (missing["asked"], missing["free"]) == (9, 5)
+    assert found.message.startswith("0 of 1 tree: 1 fits each group, but not _A and _B together")
+
+
+def test_one_group_is_not_together_with_itself(clouds):
+    """Below 1.29, all that a candidate takes of a tree comes from one provider."""
+    providers = {"host1": host(), "n0": child("host1", VCPU=8), "n1": child("host1", MEMORY_MB=2)}
+
+    found = told(clouds, providers, Group("", {"VCPU": 8, "MEMORY_MB": 1}), nested=False)
+
+    assert found.message == "0 of 1 tree: 1 has all that is asked for, but not on one provider"
+
+
+def test_the_funnel_ends_with_what_is_left(clouds):
+    found = told(
+        clouds, {"host1": host(VGPU=1)}, Group("_A", {"VGPU": 1}), Group("_B", {"VGPU": 1})
+    )
+
+    assert [(step.step, step.trees) for step in found.steps[-1:]] == [("together", (1, 0))]
