@@ -12,7 +12,7 @@ from oslo_config import cfg
 from compute import config
 from compute.config.placement import build_adapter
 from compute.provider_tree import ProviderSubTree, ProviderTree
-from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.allocation_records import Allocations, Held
 from compute.provider_tree.inventory_record import Inventory
 from compute.report.consumers.allocations import ConsumerAllocations, ProviderAllocInfo
 from compute.report.consumers.candidates import AllocationCandidates, CandidateQuery, Candidates
@@ -308,8 +308,8 @@ class SchedulerReportClient:
 
     def get_holders_in_provider_tree(
         self, context: Context, rp_uuid: str, is_start: bool = False
-    ) -> dict[str, set[str]]:
-        """Return consumer → the providers of `rp_uuid` and below that it holds something of."""
+    ) -> dict[str, Held]:
+        """Return consumer → provider of `rp_uuid` and below → what it holds of it."""
         return self.allocations.holders_in_tree(context, rp_uuid, is_start)
 
     def get_allocations_for_provider_tree(self, context: Context, nodename: str) -> Allocations:

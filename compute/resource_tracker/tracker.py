@@ -25,6 +25,7 @@ from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocation_audit import AllocationAudit
 from compute.resource_tracker.allocations.allocation_mode import AllocationMode
 from compute.resource_tracker.allocations.allocations import AllocationWriter
+from compute.resource_tracker.allocations.guest_audit import LackingNotes
 from compute.resource_tracker.claims.claim import Claim, MoveClaim
 from compute.resource_tracker.claims.claim_recorder import ClaimRecorder
 from compute.resource_tracker.claims.claims import Claims, named_resources
@@ -93,10 +94,9 @@ class ResourceTracker:
         mode = AllocationMode(conf, driver)
         self._nodes = Nodes(host, driver, conf, cell)
         self._records = NodeRecords(host, cell)
-        self._audit = AllocationAudit(host, driver, conf, self.reportclient, cell, mode)
-        self._allocations = AllocationWriter(
-            driver, conf, self.reportclient, cell, mode, unplaced or (lambda resource_class: None)
-        )
+        notes = LackingNotes(unplaced or (lambda resource_class: None))
+        self._audit = AllocationAudit(host, driver, conf, self.reportclient, cell, mode, notes)
+        self._allocations = AllocationWriter(driver, conf, self.reportclient, cell, mode, notes)
         self._reporting = Reporting(
             driver,
             conf,

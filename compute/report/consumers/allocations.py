@@ -10,7 +10,7 @@ from keystoneauth1 import exceptions as ksa_exc
 from requests import Response
 
 from compute import exceptions
-from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.allocation_records import Allocations, Held
 from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import Providers
 from compute.report.trees.whole_trees import WholeTrees
@@ -80,8 +80,8 @@ class ConsumerAllocations:
 
     def holders_in_tree(
         self, context: Context, uuid: str, is_start: bool = False
-    ) -> dict[str, set[str]]:
-        """Return consumer → the providers of `uuid` and below that it holds something of.
+    ) -> dict[str, Held]:
+        """Return consumer → provider of `uuid` and below → what it holds of it, class → amount.
 
         The cache says which providers there are. At a start (`is_start`) a reshape may follow:
         where placement answers with whole trees, the answer is kept for `of_tree`, which then needs
@@ -96,16 +96,18 @@ class ConsumerAllocations:
             else:
                 found = self._whole_trees.holdings_in(context, uuid)
         members = self._cache.tree.get_provider_uuids(uuid)
-        holders: dict[str, set[str]] = {}
+        holders: dict[str, Held] = {}
         if found is None:
             for member in members:
-                for consumer in self.of_provider(context, member).allocations:
-                    holders.setdefault(consumer, set()).add(member)
+                for consumer, part in self.of_provider(context, member).allocations.items():
+                    holders.setdefault(consumer, {})[member] = dict(part["resources"])
             return holders
         for consumer, held in found.items():
             own = held["allocations"].keys() & set(members)
             if own:
-                holders[consumer] = own
+                holders[consumer] = {
+                    one: dict(held["allocations"][one]["resources"]) for one in own
+                }
         return holders
 
     def of_consumer(self, context: Context, consumer: str) -> dict[str, Any]:

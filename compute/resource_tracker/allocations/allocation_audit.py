@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Collection
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -17,6 +18,7 @@ from compute.report.wire.context import RequestContext
 from compute.report.wire.failures import why
 from compute.resource_tracker.allocations.allocation_mode import AllocationMode
 from compute.resource_tracker.allocations.consumer_audit import ConsumerAudit
+from compute.resource_tracker.allocations.guest_audit import GuestAudit, LackingNotes
 from compute.resource_tracker.node.node import TrackedNode
 
 LOG = logging.getLogger(__name__)
@@ -33,7 +35,9 @@ class AllocationAudit:
         reportclient: SchedulerReportClient,
         cell: CellDatabase,
         mode: AllocationMode,
+        notes: LackingNotes,
     ) -> None:
+        self._guests = GuestAudit(driver, conf, reportclient, notes)
         self._host = host
         self._conf = conf
         self._reportclient = reportclient
@@ -82,6 +86,7 @@ class AllocationAudit:
             )
         except (
             exceptions.ResourceProviderAllocationRetrievalFailed,
+            exceptions.ConsumerAllocationRetrievalFailed,
             exceptions.ResourceProviderRetrievalFailed,
             exceptions.ResourceProviderCreationFailed,
             exceptions.ResourceProviderAggregateRetrievalFailed,
@@ -101,7 +106,15 @@ class AllocationAudit:
             node.told,
             self._running,
         ).run({uuid: held for uuid, held in consumers.items() if uuid not in kept})
+        ours = {uuid for uuid in node.holdings if self._is_ours(uuid, node, consumers)}
+        self._guests.run(context, node, tree, consumers, ours)
         return set(consumers)
+
+    def _is_ours(self, uuid: str, node: TrackedNode, consumers: Collection[str]) -> bool:
+        """Say whether the tracker writes what a guest holds, now or at the end of this update."""
+        if self._mode.writes_none:
+            return False
+        return self._mode.writes_all or uuid in node.own or uuid not in consumers
 
 
 def _holders(node: TrackedNode) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Allocations written by the tracker itself (compute.md §4.10)."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -17,6 +17,7 @@ from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocation_mode import AllocationMode
 from compute.resource_tracker.allocations.allocation_places import wish
+from compute.resource_tracker.allocations.guest_audit import LackingNotes
 from compute.resource_tracker.allocations.share_plans import Plan, SharePlanner
 from compute.resource_tracker.node.node import SettledShares, TrackedNode
 
@@ -57,13 +58,13 @@ class AllocationWriter:
         reportclient: SchedulerReportClient,
         cell: CellDatabase,
         mode: AllocationMode,
-        unplaced: Callable[[str], None] = lambda resource_class: None,
+        notes: LackingNotes,
     ) -> None:
         self._planner = SharePlanner(driver, conf, reportclient)
         self._reportclient = reportclient
         self._cell = cell
         self._mode = mode
-        self._unplaced = unplaced
+        self._notes = notes
         self._running = RunningGuests(lambda: driver)
 
     def writes(self, consumer: str, node: TrackedNode) -> bool:
@@ -266,24 +267,11 @@ class AllocationWriter:
     ) -> None:
         """Remember what the consumer has, or tell once what it lacks."""
         uuid = held.instance.uuid
-        if not plan.lacking:
+        if plan.lacking:
+            node.settled.pop(uuid, None)
+        else:
             node.settled[uuid] = SettledShares(wish(held), has)
-            node.lacking.pop(uuid, None)
-            return
-        node.settled.pop(uuid, None)
-        before = node.lacking.get(uuid, {})
-        if before == plan.lacking:
-            return
-        for name in plan.lacking.keys() - before.keys():
-            self._unplaced(name)
-        node.lacking[uuid] = plan.lacking
-        LOG.warning(
-            "Instance %s of node %s lacks %s in placement: %s",
-            uuid,
-            node.name,
-            ", ".join(f"{amount} {name}" for name, amount in sorted(plan.lacking.items())),
-            "; ".join(plan.reasons),
-        )
+        self._notes.note(node, uuid, plan.lacking, {}, "; ".join(plan.reasons))
 
     def shares_of_instance(
         self, context: RequestContext, held: InstanceHolding, node: TrackedNode

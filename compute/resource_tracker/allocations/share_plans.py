@@ -12,7 +12,6 @@ from oslo_config import cfg
 from compute.consumers.held_shares import InstanceHolding, Share
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Amounts, Held, ProviderAmounts
-from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocation_places import (
@@ -24,6 +23,7 @@ from compute.resource_tracker.allocations.allocation_places import (
     wanted_shares,
     wish,
 )
+from compute.resource_tracker.allocations.guest_audit import is_on_shared_storage
 from compute.resource_tracker.node.node import SettledShares, TrackedNode
 from compute.shares.giver import Giver, able, givers_of, with_usages
 
@@ -93,7 +93,7 @@ class SharePlanner:
         with_usage: bool,
     ) -> Plan:
         givers = givers_of(tree, node.uuid)
-        pooled = self._is_on_shared_storage(held.instance)
+        pooled = is_on_shared_storage(self._conf, self._driver, held.instance)
         wanted = wanted_shares(held, shares, givers, has, pooled)
         classes = named_classes(held)
         choice = is_open(wanted, givers, has, pooled)
@@ -153,9 +153,3 @@ class SharePlanner:
             return found
 
         return places
-
-    def _is_on_shared_storage(self, instance: Instance) -> bool:
-        shared = self._conf.berth.instances_on_shared_storage or getattr(
-            self._driver, "instances_on_shared_storage", False
-        )
-        return bool(shared) and not instance.booted_from_volume

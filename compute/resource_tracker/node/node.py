@@ -50,6 +50,7 @@ class TrackedNode:
     :param own: the consumers whose allocations of the node the tracker writes
     :param settled: consumer → what the tracker last found to be in placement
     :param lacking: consumer → class → how much it lacks in placement, as was logged last
+    :param excess: the same of what it has too much
     :param tree: the providers as last handed to the report client
     :param changed: whether the last update changed anything of these providers
     :param reshaped: whether the last update reshaped them
@@ -71,6 +72,7 @@ class TrackedNode:
     own: set[str] = field(default_factory=set)
     settled: dict[str, SettledShares] = field(default_factory=dict)
     lacking: dict[str, Amounts] = field(default_factory=dict)
+    excess: dict[str, Amounts] = field(default_factory=dict)
     tree: ProviderSubTree | None = None
     changed: bool = False
     reshaped: bool = False

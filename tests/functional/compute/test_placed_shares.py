@@ -215,6 +215,56 @@ class TestWrongAmounts:
         assert tracked.held(guest)["numa0"] == {"VCPU": 3, "MEMORY_MB": 512}
 
 
+class TestWhatOthersWrote:
+    """It is judged class by class, told once, and left alone."""
+
+    @pytest.fixture(params=["scheduler", "auto"])
+    def scheduled(self, request, host, outsider):
+        host.watcher = AgentMetrics()
+        return ShapedHost(host, outsider, request.param, cells(PCPU=4))
+
+    def told(self, caplog, guest):
+        texts = [record.getMessage() for record in caplog.records]
+        return [text for text in texts if guest.uuid in text]
+
+    def test_less_than_the_flavor_asks_for(self, scheduled, host, caplog):
+        guest = scheduled.running(specs={"resources1:VGPU": "1"})
+        scheduled.allocate(guest, {"": {"DISK_GB": 1}, "numa0": {"VCPU": 1}})
+        scheduled.start()
+        scheduled.running()
+        scheduled.update()
+        (told,) = self.told(caplog, guest)
+        assert "lacks 512 MEMORY_MB, 1 VCPU, 1 VGPU in placement" in told
+        assert scheduled.held(guest) == {"": {"DISK_GB": 1}, "numa0": {"VCPU": 1}}
+        assert shown(host.watcher)["berth_compute_unplaced_total", "VGPU"] == 1
+
+    def test_processors_of_both_kinds_after_a_change(self, scheduled, caplog):
+        guest = scheduled.running(specs=PINNED)
+        own = {"VCPU": 2, "PCPU": 2, "MEMORY_MB": 512}
+        scheduled.allocate(guest, {"": {"DISK_GB": 1}, "numa0": own})
+        scheduled.start()
+        (told,) = self.told(caplog, guest)
+        assert "has 2 VCPU too much in placement" in told
+        assert scheduled.held(guest)["numa0"] == own
+
+    def test_all_that_is_asked_is_nothing_to_tell(self, scheduled, outsider, caplog):
+        scheduled.layout = {**scheduled.layout, "": {}}
+        scheduled.aggregates = [str(uuid4())]
+        pool = outsider.provider(
+            inventory={"DISK_GB": {"total": 30}},
+            traits=["MISC_SHARES_VIA_AGGREGATE"],
+            aggregates=scheduled.aggregates,
+        )
+        scheduled.start()
+        scheduled.host.manager.reset()
+        guest = scheduled.running()
+        parts = {pool: {"DISK_GB": 1}, scheduled.uuid("numa1"): CELL}
+        outsider.allocate(parts, guest.uuid)
+        scheduled.update()
+        scheduled.start()
+        assert self.told(caplog, guest) == []
+
+
 class TestMoves:
     """Old and new share lie where one function says, in each state."""
 

@@ -71,7 +71,9 @@ def test_what_was_read_whole_at_a_start_serves_the_reshape_and_nothing_after_it(
     client.cache.tree.populate_from_iterable([row("u", None, 4)])
     sent = client.transport.adapter.sent
 
-    assert client.get_holders_in_provider_tree(None, "u", is_start=True) == {"c": {"u"}}
+    assert client.get_holders_in_provider_tree(None, "u", is_start=True) == {
+        "c": {"u": {"VCPU": 1}}
+    }
     whole = client.get_allocations_for_provider_tree(None, "u")
     assert whole["c"]["allocations"] == {"u": {"resources": {"VCPU": 1}, "generation": 4}}
     assert len(sent) == 1
