@@ -23,151 +23,240 @@ def shaped(request, host, outsider):
     return made
 
 
-class TestAHostWithCells:
-    def test_gives_each_guest_all_it_asks_for_or_refuses_it(self, shaped):
-        host = shaped(cells(vcpus=20, memory_mb=100000))
-        guests = [host.claimed(vcpus=8) for _ in range(4)]
-        refused = host.guest(vcpus=8)
-        with pytest.raises(
-            exceptions.ComputeResourcesUnavailable, match=r"no room for 8 VCPU \(free: .*4.*4"
-        ):
-            host.claim(refused)
-        own = {"VCPU": 8, "MEMORY_MB": 512}
-        assert [host.held(one) for one in guests] == [
-            {"": {"DISK_GB": 1}, cell: own} for cell in ("numa0", "numa0", "numa1", "numa1")
-        ]
-        assert host.held(refused) == {}
-        assert refused.host is None
-
-    def test_gives_a_guest_the_cells_that_it_was_fitted_to(self, shaped):
-        host = shaped(cells())
-        topology = {"cells": [{"id": 1, "vcpus": 2, "memory_mb": 512}]}
-        guest = host.running(numa_topology=topology)
-        host.update()
-        assert host.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
-
-    def test_gives_a_guest_that_runs_what_the_hypervisor_knows(self, shaped):
-        host = shaped(cells())
-        guest = host.running()
-        host.places[guest.uuid] = {"numa1": CELL}
-        host.update()
-        assert host.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
-
-    def test_leaves_guests_alone_that_hold_what_they_should(self, shaped):
-        host = shaped(cells())
-        guest = host.claimed()
-        host.update()
-        host.host.adapter.requests.clear()
-        host.update()
-        assert host.host.adapter.writes == []
-        assert host.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
-
-    def test_gives_a_guest_that_runs_as_much_as_there_is_and_tells_the_rest_once(
-        self, shaped, host, caplog
+def test_a50_a_host_with_cells_gives_each_guest_all_it_asks_for_or_refuses_it(shaped):
+    host = shaped(cells(vcpus=20, memory_mb=100000))
+    guests = [host.claimed(vcpus=8) for _ in range(4)]
+    refused = host.guest(vcpus=8)
+    with pytest.raises(
+        exceptions.ComputeResourcesUnavailable, match=r"no room for 8 VCPU \(free: .*4.*4"
     ):
-        host.watcher = AgentMetrics()
-        small = shaped(cells(vcpus=1))
-        guest = small.running(vcpus=3)
-        small.update()
-        small.update()
-        found = small.held(guest)
-        assert sum(part.get("VCPU", 0) for part in found.values()) == 2
-        told = [one.getMessage() for one in caplog.records if guest.uuid in one.getMessage()]
-        assert sum("lacks 1 VCPU" in text for text in told) == 1
-        counted = shown(host.watcher)
-        assert counted["berth_compute_unplaced_total", "VCPU"] == 1
-        assert counted["berth_compute_unplaced_total", "MEMORY_MB"] == 0
+        host.claim(refused)
+    own = {"VCPU": 8, "MEMORY_MB": 512}
+    assert [host.held(one) for one in guests] == [
+        {"": {"DISK_GB": 1}, cell: own} for cell in ("numa0", "numa0", "numa1", "numa1")
+    ]
+    assert host.held(refused) == {}
+    assert refused.host is None
 
 
-class TestProcessors:
-    def test_of_its_own_are_pcpu_until_none_is_left(self, shaped):
-        host = shaped({"": {"VCPU": 8, "PCPU": 3, "MEMORY_MB": 4096, "DISK_GB": 100}})
-        guest = host.claimed(specs=PINNED)
-        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 2 PCPU"):
-            host.claim(host.guest(specs=PINNED))
-        assert host.held(guest) == {"": {"PCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}
-
-    def test_of_its_own_are_found_though_vcpu_are_gone(self, shaped):
-        host = shaped({"": {"PCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 100}})
-        guest = host.claimed(specs=PINNED)
-        assert host.held(guest) == {"": {"PCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}
-
-    def test_of_both_kinds_are_on_one_cell(self, shaped):
-        host = shaped(cells(PCPU=2))
-        specs = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"}
-        host.claimed(specs=PINNED)
-        guest = host.claimed(vcpus=3, specs=specs)
-        assert host.held(guest) == {
-            "": {"DISK_GB": 1},
-            "numa1": {"VCPU": 1, "PCPU": 2, "MEMORY_MB": 512},
-        }
+def test_a51_a_host_with_cells_gives_a_guest_the_cells_that_it_was_fitted_to(shaped):
+    host = shaped(cells())
+    topology = {"cells": [{"id": 1, "vcpus": 2, "memory_mb": 512}]}
+    guest = host.running(numa_topology=topology)
+    host.update()
+    assert host.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
 
 
-class TestWhatFlavorsName:
-    def test_vgpu_of_a_card_is_written_or_refused(self, shaped):
-        root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
-        host = shaped({"": root, "card0": {"VGPU": 1}, "card1": {"VGPU": 1}})
-        specs = {"resources:VGPU": "1"}
-        first, second = host.claimed(specs=specs), host.claimed(specs=specs)
-        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 1 VGPU"):
-            host.claim(host.guest(specs=specs))
-        own = {**CELL, "DISK_GB": 1}
-        assert host.held(first) == {"": own, "card0": {"VGPU": 1}}
-        assert host.held(second) == {"": own, "card1": {"VGPU": 1}}
+def test_a52_a_host_with_cells_gives_a_guest_that_runs_what_the_hypervisor_knows(shaped):
+    host = shaped(cells())
+    guest = host.running()
+    host.places[guest.uuid] = {"numa1": CELL}
+    host.update()
+    assert host.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
 
-    def test_no_provider_with_a_class_is_a_refusal(self, shaped):
-        host = shaped({"": {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}})
-        for specs, name in (
-            ({"resources:VGPU": "1"}, "1 VGPU"),
-            ({"hw:mem_encryption": "true"}, "1 MEM_ENCRYPTION_CONTEXT"),
-            ({"hw:pmem": "6GB,6GB"}, "2 CUSTOM_PMEM_NAMESPACE_6GB"),
+
+def test_a53_a_host_with_cells_leaves_guests_alone_that_hold_what_they_should(shaped):
+    host = shaped(cells())
+    guest = host.claimed()
+    host.update()
+    host.host.adapter.requests.clear()
+    host.update()
+    assert host.host.adapter.writes == []
+    assert host.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
+
+
+def test_a54_a_guest_that_runs_gets_as_much_as_there_is_and_the_rest_is_told_once(
+    shaped, host, caplog
+):
+    host.watcher = AgentMetrics()
+    small = shaped(cells(vcpus=1))
+    guest = small.running(vcpus=3)
+    small.update()
+    small.update()
+    found = small.held(guest)
+    assert sum(part.get("VCPU", 0) for part in found.values()) == 2
+    told = [one.getMessage() for one in caplog.records if guest.uuid in one.getMessage()]
+    assert sum("lacks 1 VCPU" in text for text in told) == 1
+    counted = shown(host.watcher)
+    assert counted["berth_compute_unplaced_total", "VCPU"] == 1
+    assert counted["berth_compute_unplaced_total", "MEMORY_MB"] == 0
+
+
+def test_a55_processors_of_its_own_are_pcpu_until_none_is_left(shaped):
+    host = shaped({"": {"VCPU": 8, "PCPU": 3, "MEMORY_MB": 4096, "DISK_GB": 100}})
+    guest = host.claimed(specs=PINNED)
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 2 PCPU"):
+        host.claim(host.guest(specs=PINNED))
+    assert host.held(guest) == {"": {"PCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}
+
+
+def test_a56_processors_of_its_own_are_found_though_vcpu_are_gone(shaped):
+    host = shaped({"": {"PCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 100}})
+    guest = host.claimed(specs=PINNED)
+    assert host.held(guest) == {"": {"PCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}
+
+
+def test_a57_processors_of_both_kinds_are_on_one_cell(shaped):
+    host = shaped(cells(PCPU=2))
+    specs = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"}
+    host.claimed(specs=PINNED)
+    guest = host.claimed(vcpus=3, specs=specs)
+    assert host.held(guest) == {
+        "": {"DISK_GB": 1},
+        "numa1": {"VCPU": 1, "PCPU": 2, "MEMORY_MB": 512},
+    }
+
+
+def test_a58_vgpu_of_a_card_is_written_or_refused(shaped):
+    root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
+    host = shaped({"": root, "card0": {"VGPU": 1}, "card1": {"VGPU": 1}})
+    specs = {"resources:VGPU": "1"}
+    first, second = host.claimed(specs=specs), host.claimed(specs=specs)
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 1 VGPU"):
+        host.claim(host.guest(specs=specs))
+    own = {**CELL, "DISK_GB": 1}
+    assert host.held(first) == {"": own, "card0": {"VGPU": 1}}
+    assert host.held(second) == {"": own, "card1": {"VGPU": 1}}
+
+
+def test_a59_no_provider_with_a_class_is_a_refusal(shaped):
+    host = shaped({"": {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}})
+    for specs, name in (
+        ({"resources:VGPU": "1"}, "1 VGPU"),
+        ({"hw:mem_encryption": "true"}, "1 MEM_ENCRYPTION_CONTEXT"),
+        ({"hw:pmem": "6GB,6GB"}, "2 CUSTOM_PMEM_NAMESPACE_6GB"),
+    ):
+        with pytest.raises(
+            exceptions.ComputeResourcesUnavailable, match=rf"no room for {name} \(no provider"
         ):
-            with pytest.raises(
-                exceptions.ComputeResourcesUnavailable, match=rf"no room for {name} \(no provider"
-            ):
-                host.claim(host.guest(specs=specs))
-
-    def test_encryption_contexts_are_written(self, shaped):
-        root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
-        host = shaped({"": root, "sev": {"MEM_ENCRYPTION_CONTEXT": 1}})
-        guest = host.claimed(specs={"hw:mem_encryption": "true"})
-        assert host.held(guest)["sev"] == {"MEM_ENCRYPTION_CONTEXT": 1}
-
-    def test_a_group_comes_from_one_provider_with_its_traits(self, shaped):
-        root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
-        host = shaped({"": root, "card0": {"VGPU": 4}, "card1": {"VGPU": 4}})
-        host.traits["card1"] = ["CUSTOM_FAST"]
-        host.start()
-        fast = {"resources1:VGPU": "2", "trait1:CUSTOM_FAST": "required"}
-        assert host.held(host.claimed(specs=fast))["card1"] == {"VGPU": 2}
-        apart = {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"}
-        found = host.held(host.claimed(specs=apart))
-        assert (found["card0"], found["card1"]) == ({"VGPU": 1}, {"VGPU": 1})
-        slow = {"resources1:VGPU": "1", "trait1:CUSTOM_SLOW": "required"}
-        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="CUSTOM_SLOW"):
-            host.claim(host.guest(specs=slow))
+            host.claim(host.guest(specs=specs))
 
 
-class TestDiskOfAPool:
-    @pytest.fixture
-    def pooled(self, shaped, outsider):
-        """Return a host without a disk of its own, whose aggregate has a pool."""
-        host = shaped({"": {"VCPU": 8, "MEMORY_MB": 4096}})
-        host.aggregates = [str(uuid4())]
-        host.pool = outsider.provider(
-            inventory={"DISK_GB": {"total": 30}},
-            traits=["MISC_SHARES_VIA_AGGREGATE"],
-            aggregates=host.aggregates,
-        )
-        host.start()
-        host.update()
-        return host
+def test_a60_encryption_contexts_are_written(shaped):
+    root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
+    host = shaped({"": root, "sev": {"MEM_ENCRYPTION_CONTEXT": 1}})
+    guest = host.claimed(specs={"hw:mem_encryption": "true"})
+    assert host.held(guest)["sev"] == {"MEM_ENCRYPTION_CONTEXT": 1}
 
-    def test_is_written_or_refused(self, pooled):
-        guest = pooled.claimed(root_gb=20)
-        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 20 DISK_GB"):
-            pooled.claim(pooled.guest(root_gb=20))
-        assert pooled.held(guest) == {"": CELL, pooled.pool: {"DISK_GB": 20}}
+
+def test_a61_a_group_comes_from_one_provider_with_its_traits(shaped):
+    root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}
+    host = shaped({"": root, "card0": {"VGPU": 4}, "card1": {"VGPU": 4}})
+    host.traits["card1"] = ["CUSTOM_FAST"]
+    host.start()
+    fast = {"resources1:VGPU": "2", "trait1:CUSTOM_FAST": "required"}
+    assert host.held(host.claimed(specs=fast))["card1"] == {"VGPU": 2}
+    apart = {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"}
+    found = host.held(host.claimed(specs=apart))
+    assert (found["card0"], found["card1"]) == ({"VGPU": 1}, {"VGPU": 1})
+    slow = {"resources1:VGPU": "1", "trait1:CUSTOM_SLOW": "required"}
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="CUSTOM_SLOW"):
+        host.claim(host.guest(specs=slow))
+
+
+@pytest.fixture
+def pooled(shaped, outsider):
+    """Return a host without a disk of its own, whose aggregate has a pool."""
+    host = shaped({"": {"VCPU": 8, "MEMORY_MB": 4096}})
+    host.aggregates = [str(uuid4())]
+    host.pool = outsider.provider(
+        inventory={"DISK_GB": {"total": 30}},
+        traits=["MISC_SHARES_VIA_AGGREGATE"],
+        aggregates=host.aggregates,
+    )
+    host.start()
+    host.update()
+    return host
+
+
+def test_a62_disk_of_a_pool_is_written_or_refused(pooled):
+    guest = pooled.claimed(root_gb=20)
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 20 DISK_GB"):
+        pooled.claim(pooled.guest(root_gb=20))
+    assert pooled.held(guest) == {"": CELL, pooled.pool: {"DISK_GB": 20}}
+
+
+@pytest.fixture
+def two(shaped):
+    return shaped(cells())
+
+
+def test_a63_a_resize_holds_both_shares_below_the_root_until_it_ends(two):
+    guest = two.claimed()
+    move = two.resized(guest, vcpus=9, memory_mb=1024)
+    new = {"VCPU": 9, "MEMORY_MB": 1024}
+    assert two.held(guest) == {"": {"DISK_GB": 2}, "numa0": CELL, "numa1": new}
+    two.update()
+    assert two.held(guest) == {"": {"DISK_GB": 2}, "numa0": CELL, "numa1": new}
+    two.confirm(guest, move)
+    assert two.held(guest) == {"": {"DISK_GB": 1}, "numa1": new}
+
+
+def test_a64_a_resize_that_is_reverted_leaves_the_old_share_where_it_was(two):
+    two.allocate(str(uuid4()), {"numa0": {"VCPU": 10}})
+    guest = two.claimed()
+    assert two.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
+    move = two.resized(guest, vcpus=3, specs={"resources:MEMORY_MB": "0"})
+    two.revert(guest, move)
+    assert two.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
+
+
+def test_a65_a_resize_without_room_is_refused_and_changes_nothing(two):
+    guest = two.claimed()
+    for fields, why in (
+        ({"vcpus": 11}, "no room for 11 VCPU"),
+        ({"specs": {"resources:VGPU": "1"}}, "no room for 1 VGPU"),
+    ):
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match=why):
+            two.resized(guest, **fields)
+        assert two.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
+
+
+@pytest.mark.parametrize("kind", ["live-migration", "evacuation"])
+def test_a66_who_comes_is_placed_or_refused(two, outsider, kind):
+    elsewhere = outsider.provider(inventory={"VCPU": {"total": 8}})
+    guest = two.guest()
+    outsider.allocate({elsewhere: {"VCPU": 2}}, guest.uuid)
+    two.comes(guest, kind)
+    assert two.held(guest) == {
+        elsewhere: {"VCPU": 2},
+        "": {"DISK_GB": 1},
+        "numa0": CELL,
+    }
+    large = two.guest(vcpus=11)
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 11 VCPU"):
+        two.comes(large, kind)
+    assert two.held(large) == {}
+
+
+@pytest.fixture
+def named(shaped):
+    name = "CUSTOM_PMEM_NAMESPACE_6GB"
+    root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100, name: 3}
+    host = shaped({"": root})
+    host.names = {"": {name: ("ns_0", "ns_1", "ns_2")}}
+    host.start()
+    return host
+
+
+def test_a67_named_resources_are_allocated_and_assigned_or_refused(named):
+    specs = {"hw:pmem": "6GB,6GB"}
+    guest = named.claimed(specs=specs)
+    assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 2
+    assert [one.identifier for one in guest.resources] == ["ns_0", "ns_1"]
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match="CUSTOM_PMEM"):
+        named.claim(named.guest(specs=specs))
+
+
+def test_a68_named_resources_of_both_sides_of_a_resize_differ(named):
+    guest = named.claimed(specs={"hw:pmem": "6GB"})
+    move = named.resized(guest, specs={"hw:pmem": "6GB,6GB"})
+    assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 3
+    new = guest.migration_context.new_resources
+    assert [one.identifier for one in new] == ["ns_1", "ns_2"]
+    named.confirm(guest, move)
+    assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 2
+    assert [one.identifier for one in guest.resources] == ["ns_1", "ns_2"]
 
 
 class TestWrongAmounts:
@@ -263,84 +352,3 @@ class TestWhatOthersWrote:
         scheduled.update()
         scheduled.start()
         assert self.told(caplog, guest) == []
-
-
-class TestMoves:
-    """Old and new share lie where one function says, in each state."""
-
-    @pytest.fixture
-    def cells(self, shaped):
-        return shaped(cells())
-
-    def test_a_resize_holds_both_shares_below_the_root_until_it_ends(self, cells):
-        guest = cells.claimed()
-        move = cells.resized(guest, vcpus=9, memory_mb=1024)
-        new = {"VCPU": 9, "MEMORY_MB": 1024}
-        assert cells.held(guest) == {"": {"DISK_GB": 2}, "numa0": CELL, "numa1": new}
-        cells.update()
-        assert cells.held(guest) == {"": {"DISK_GB": 2}, "numa0": CELL, "numa1": new}
-        cells.confirm(guest, move)
-        assert cells.held(guest) == {"": {"DISK_GB": 1}, "numa1": new}
-
-    def test_a_resize_that_is_reverted_leaves_the_old_share_where_it_was(self, cells):
-        cells.allocate(str(uuid4()), {"numa0": {"VCPU": 10}})
-        guest = cells.claimed()
-        assert cells.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
-        move = cells.resized(guest, vcpus=3, specs={"resources:MEMORY_MB": "0"})
-        cells.revert(guest, move)
-        assert cells.held(guest) == {"": {"DISK_GB": 1}, "numa1": CELL}
-
-    def test_a_resize_without_room_is_refused_and_changes_nothing(self, cells):
-        guest = cells.claimed()
-        for fields, why in (
-            ({"vcpus": 11}, "no room for 11 VCPU"),
-            ({"specs": {"resources:VGPU": "1"}}, "no room for 1 VGPU"),
-        ):
-            with pytest.raises(exceptions.ComputeResourcesUnavailable, match=why):
-                cells.resized(guest, **fields)
-            assert cells.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
-
-    @pytest.mark.parametrize("kind", ["live-migration", "evacuation"])
-    def test_who_comes_is_placed_or_refused(self, cells, outsider, kind):
-        elsewhere = outsider.provider(inventory={"VCPU": {"total": 8}})
-        guest = cells.guest()
-        outsider.allocate({elsewhere: {"VCPU": 2}}, guest.uuid)
-        cells.comes(guest, kind)
-        assert cells.held(guest) == {
-            elsewhere: {"VCPU": 2},
-            "": {"DISK_GB": 1},
-            "numa0": CELL,
-        }
-        large = cells.guest(vcpus=11)
-        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 11 VCPU"):
-            cells.comes(large, kind)
-        assert cells.held(large) == {}
-
-
-class TestNamedResources:
-    @pytest.fixture
-    def named(self, shaped):
-        name = "CUSTOM_PMEM_NAMESPACE_6GB"
-        root = {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100, name: 3}
-        host = shaped({"": root})
-        host.names = {"": {name: ("ns_0", "ns_1", "ns_2")}}
-        host.start()
-        return host
-
-    def test_are_allocated_and_assigned_or_refused(self, named):
-        specs = {"hw:pmem": "6GB,6GB"}
-        guest = named.claimed(specs=specs)
-        assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 2
-        assert [one.identifier for one in guest.resources] == ["ns_0", "ns_1"]
-        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="CUSTOM_PMEM"):
-            named.claim(named.guest(specs=specs))
-
-    def test_of_both_sides_of_a_resize_differ(self, named):
-        guest = named.claimed(specs={"hw:pmem": "6GB"})
-        move = named.resized(guest, specs={"hw:pmem": "6GB,6GB"})
-        assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 3
-        new = guest.migration_context.new_resources
-        assert [one.identifier for one in new] == ["ns_1", "ns_2"]
-        named.confirm(guest, move)
-        assert named.held(guest)[""]["CUSTOM_PMEM_NAMESPACE_6GB"] == 2
-        assert [one.identifier for one in guest.resources] == ["ns_1", "ns_2"]
