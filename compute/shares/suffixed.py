@@ -40,7 +40,11 @@ class SuffixedGroups:
 
     def place(self, unsuffixed: UnsuffixedGroup) -> Parts | None:
         """Return where all groups come from, that without a suffix included; None if impossible."""
-        return next(self._ways(sorted(self._groups), {}, unsuffixed), None)
+        # Those with few ways come first, or others may take what only they can use.
+        suffixes = sorted(
+            self._groups, key=lambda one: (len(self._options(self._groups[one])), one)
+        )
+        return next(self._ways(suffixes, {}, unsuffixed), None)
 
     def alone(self, suffix: str) -> Parts:
         """Return where one group comes from, whatever the others need; nothing if impossible."""

@@ -119,8 +119,10 @@ def placed(
         )
         for uuid, part in found.places.items():
             places[uuid] = dict(Counter(places.get(uuid, {})) + Counter(part))
-        lacking.update(found.lacking)
-        reasons += found.reasons
+        if runs or one.share.side is not Side.OLD:
+            # What the guest lacks already is no reason against a claim.
+            lacking.update(found.lacking)
+            reasons += found.reasons
     return Placed(places, dict(lacking), reasons)
 
 

@@ -234,9 +234,11 @@ class AllocationWriter:
         current = self._reportclient.get_allocs_for_consumer(context, instance.uuid)
         has: Held = {rp: dict(part["resources"]) for rp, part in current["allocations"].items()}
         own_tree = set(node.tree.get_provider_uuids(node.uuid)) if node.tree is not None else set()
-        if not own_tree.isdisjoint(has) and not self.writes(instance.uuid, node):
-            return None
         shares = self.shares_of_instance(context, held, node)
+        # What another writer gave the old share of a resize here isn't for the new one.
+        both = claims and {share.side for share in shares} >= {Side.OLD, Side.NEW}
+        if not own_tree.isdisjoint(has) and not self.writes(instance.uuid, node) and not both:
+            return None
         if not shares:
             self.release(context, instance.uuid, node)
             return None

@@ -304,6 +304,53 @@ class TestWrongAmounts:
         assert tracked.held(guest)["numa0"] == {"VCPU": 3, "MEMORY_MB": 512}
 
 
+class TestSecondActors:
+    def test_who_takes_a_cell_between_two_steps_has_it_and_the_claim_another(self, shaped):
+        host = shaped(cells())
+        guest = host.guest(vcpus=8)
+
+        def others_come_first(method, url):
+            if method == "PUT" and url == f"/allocations/{guest.uuid}":
+                host.host.adapter.before = None
+                host.allocate(str(uuid4()), {"numa0": {"VCPU": 8}})
+
+        host.host.adapter.before = others_come_first
+        host.claim(guest)
+        assert host.held(guest)["numa1"] == {"VCPU": 8, "MEMORY_MB": 512}
+
+    def test_what_an_agent_of_the_version_before_left_out_is_written(self, shaped):
+        host = shaped(cells())
+        guest = host.running()
+        host.host.cell.own_allocations.add(guest.uuid, host.host.uuid)
+        host.allocate(guest, {"": {"DISK_GB": 1}})
+        host.start()
+        assert host.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
+
+    def test_a_guest_that_lacks_something_may_be_resized(self, shaped):
+        host = shaped(cells())
+        guest = host.running(specs={"resources:VGPU": "1"})
+        host.update()
+        host.resized(guest, vcpus=1)
+        both = {"VCPU": 3, "MEMORY_MB": 1024}
+        assert host.held(guest) == {"": {"DISK_GB": 2}, "numa0": both}
+
+    def test_a_resize_of_a_guest_of_the_scheduler_takes_its_new_share(self, shaped):
+        host = shaped(cells())
+        guest = host.guest()
+        parts = {"": {"DISK_GB": 1}, "numa1": CELL}
+        host.allocate(guest, parts)
+        given = {host.uuid(suffix): {"resources": part} for suffix, part in parts.items()}
+        host.claim(guest, given)
+        move = host.resized(guest, vcpus=3)
+        new = {"VCPU": 5, "MEMORY_MB": 1024}
+        assert host.held(guest) == {"": {"DISK_GB": 2}, "numa1": new}
+        host.claimed(vcpus=6)
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 6 VCPU"):
+            host.claimed(vcpus=6)
+        host.revert(guest, move)
+        assert host.held(guest) == parts
+
+
 class TestWhatOthersWrote:
     """It is judged class by class, told once, and left alone."""
 

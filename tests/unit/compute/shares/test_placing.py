@@ -118,6 +118,13 @@ class TestGroupsWithSuffixes:
         request = asked(None, [("a", "b")], a=top, b={"VF": 1})
         assert places_of(request, [ROOT, *tops, *ports]).places == {"port1": {"VF": 1}}
 
+    def test_with_few_ways_come_first(self):
+        cards = [giver(f"card{n:02}", VGPU=1, traits=["CUSTOM_FAST"] * (not n)) for n in range(12)]
+        fast = RequestGroup({"VGPU": 1}, frozenset({"CUSTOM_FAST"}))
+        groups = {f"a{n:02}": {"VGPU": 1} for n in range(11)} | {"z": fast}
+        found = places_of(asked("isolate", **groups), [ROOT, *cards])
+        assert found.places == {one.uuid: {"VGPU": 1} for one in cards}
+
     def test_end_in_bounded_time_where_they_do_not_fit(self):
         cells = [giver(f"c{n}", VCPU=4) for n in range(20)]
         groups = {f"g{n}": {"VCPU": 1} for n in range(21)}
