@@ -72,6 +72,8 @@ class FlakyAdapter(Adapter):
         super().__init__(session=None)
         self.sound = sound
         self.trouble = None
+        #: called once, before the next write of allocations
+        self.before_write = None
         #: whether something was written since somebody looked
         self.wrote = False
 
@@ -79,6 +81,9 @@ class FlakyAdapter(Adapter):
         if self.trouble == PLACEMENT_IS_AWAY:
             raise ConnectFailure("placement is away")
         self.wrote |= method != "GET"
+        if self.before_write is not None and method == "PUT" and url.startswith("/allocations/"):
+            act, self.before_write = self.before_write, None
+            act()
         answer = self.sound.request(url, method, **kwargs)
         if self.trouble == ANSWERS_ARE_LOST and method != "GET":
             raise ConnectFailure("the answer is lost")
@@ -93,6 +98,7 @@ class Settings:
     report_in_placement: bool = False
     shared_storage: bool = False
     ordered_devices: bool = False
+    shape: str | None = None
 
 
 @dataclass
@@ -114,6 +120,11 @@ class Guest:
     moves_to: Flavor | None = None
     given: dict | None = None
     wants_cells: dict | None = None
+
+    @property
+    def moves(self):
+        """Whether it has what was claimed for a move, beside what it had."""
+        return self.phase.endswith("claimed") or self.phase in ("resized", "resize switched")
 
 
 class Host:
@@ -148,7 +159,7 @@ class Host:
         self.adapter = FlakyAdapter(self.world.new_adapter())
         self.adapter.trouble = self.trouble
         client = SchedulerReportClient(self.adapter, conf=self.conf, sleep=lambda seconds: None)
-        driver = EquippedDriver(NoopVirtAPI(), self.conf)
+        driver = self.world.new_driver(NoopVirtAPI(), self.conf)
         driver.init_host(self.name)
         identity = NodeIdentity(str(self.folder))
         self.tracker = ResourceTracker(

@@ -4,7 +4,6 @@ import random
 from dataclasses import dataclass
 
 from tests.properties import flaky_hosts
-from tests.properties.flaky_hosts import FLAVORS, FUNCTION, WHOLE
 
 #: step → how often it is chosen
 STEPS = {
@@ -26,7 +25,6 @@ STEPS = {
     "no trouble": 5,
     "settle": 1,
 }
-GUESTS = 5
 
 
 @dataclass(frozen=True)
@@ -37,16 +35,19 @@ class Step:
     number: int
 
 
-def history(seed, length):
-    """Return a random list of steps; the same for the same seed."""
+def history(seed, length, often=STEPS):
+    """Return a random list of steps; the same for the same seed.
+
+    :param often: step → how often it is chosen
+    """
     chance = random.Random(seed)
-    names = chance.choices(list(STEPS), list(STEPS.values()), k=length)
+    names = chance.choices(list(often), list(often.values()), k=length)
     return [Step(name, chance.getrandbits(32)) for name in names]
 
 
-def play(steps, world):
+def play(steps, world, new_player=None):
     """Do the steps that are possible, and settle; AssertionError for what goes wrong."""
-    player = _Player(world)
+    player = (new_player or Player)(world)
     last = Step("settle", steps[-1].number if steps else 0)
     for position, step in enumerate([*steps, last]):
         try:
@@ -76,7 +77,12 @@ def shortest(steps, fails):
         size //= 2
 
 
-class _Player:
+class Player:
+    """Does steps: each with a guest and a host for which it is possible, if there are any."""
+
+    #: the most guests at a time
+    most_guests = 5
+
     def __init__(self, world):
         self.world = world
 
@@ -91,12 +97,12 @@ class _Player:
         return chance.choice(list(self.world.hosts.values()))
 
     def _build(self, chance, fails=False):
-        if len(self.world.guests) >= GUESTS:
+        if len(self.world.guests) >= self.most_guests:
             return
         writer = self.world.settings.allocation_writer
         guest = self.world.create(
-            chance.choice(FLAVORS),
-            devices=chance.choice([None, WHOLE, FUNCTION]),
+            chance.choice(self.world.flavors),
+            chance.choice(self.world.device_specs),
             cell=chance.random() < 0.5,
             by_scheduler=writer == "scheduler" or (writer == "auto" and chance.random() < 0.5),
         )
@@ -123,7 +129,7 @@ class _Player:
             at = self.world.host(self.world.instance(guest).host)
             # Within a host there is most to be mixed up.
             host = at if chance.random() < 0.5 else self._host(chance)
-            self.world.start_move(guest, host, "resize", chance.choice(FLAVORS))
+            self.world.start_move(guest, host, "resize", chance.choice(self.world.flavors))
 
     def _start(self, chance, kind):
         if guests := self._guests("active"):

@@ -24,8 +24,12 @@ from tests.properties.flaky_hosts import (
     CELL_MEMORY,
     CONTEXT,
     DEVICES,
+    FLAVORS,
+    FUNCTION,
     RESERVED_MEMORY,
+    WHOLE,
     WHOLE_ONES,
+    EquippedDriver,
     Guest,
     Host,
 )
@@ -38,6 +42,12 @@ class World:
 
     `hosts` are by their first letters, a to c; their names are found nowhere else.
     """
+
+    #: what guests may ask for
+    flavors = FLAVORS
+    device_specs = (None, {"resource_class": WHOLE}, {"resource_class": FUNCTION})
+    #: what a driver lists
+    devices = DEVICES
 
     def __init__(self, new_adapter, settings, folder):
         self.new_adapter, self.settings = new_adapter, settings
@@ -55,11 +65,14 @@ class World:
             self.hosts[letter] = Host(name, self, folder / name)
         self.pool = self._share_storage() if settings.shared_storage else None
 
-    def _share_storage(self):
+    def new_driver(self, virtapi, conf):
+        return EquippedDriver(virtapi, conf)
+
+    def _share_storage(self, disk_gb=1000):
         """Give all hosts one pool of disk, and have them find it."""
         aggregate = str(uuid4())
         pool = self.outsider.provider(
-            inventory={"DISK_GB": {"total": 1000}},
+            inventory={"DISK_GB": {"total": disk_gb}},
             traits=["MISC_SHARES_VIA_AGGREGATE"],
             aggregates=[aggregate],
         )
@@ -147,14 +160,14 @@ class World:
 
     # Building and ending
 
-    def create(self, flavor, devices=None, cell=False, by_scheduler=False):
+    def create(self, flavor, device_spec=None, cell=False, by_scheduler=False):
         """Return a new instance that is on no host yet."""
         half_a_cell = {"cells": [{"vcpus": 1, "memory_mb": CELL_MEMORY // 2}]}
         instance = Instance(
             project_id="project",
             user_id="user",
             flavor=flavor,
-            pci_requests=[{"count": 1, "spec": [{"resource_class": devices}]}] if devices else [],
+            pci_requests=[{"count": 1, "spec": [device_spec]}] if device_spec else [],
             numa_topology=half_a_cell if cell else None,
         )
         self.cell.instances.create(instance)
@@ -398,7 +411,7 @@ class World:
             if where == host.name
         }
         free = sum(pool["count"] for pool in node.pci_device_pools)
-        assert free == len(DEVICES) - len(taken), f"free devices of {host.name}"
+        assert free == len(self.devices) - len(taken), f"free devices of {host.name}"
         if self.settings.allocation_writer == "tracker" and host.trouble is None:
             self._check_written(host)
 
@@ -452,8 +465,7 @@ class World:
         """Return (host, devices, topology) of each share, as its claims were given them."""
         instance = self.instance(guest)
         context = instance.migration_context
-        moving = guest.phase.endswith("claimed") or guest.phase in ("resized", "resize switched")
-        if moving and context is not None:
+        if guest.moves and context is not None:
             return [
                 (guest.source, context.old_pci_devices, context.old_numa_topology),
                 (guest.dest, context.new_pci_devices, context.new_numa_topology),

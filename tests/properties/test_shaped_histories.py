@@ -1,0 +1,66 @@
+"""Random histories on hosts of all shapes settle as the translations say (compute.md §4.9–4.11).
+
+BERTH_TEST_SHAPES is the number of histories of each kind, BERTH_TEST_MOVE_SEED where they begin.
+"""
+
+import itertools
+import os
+
+import pytest
+
+from tests.extent import examples
+from tests.functional.placement.service import Service
+from tests.properties.direct_adapter import DirectAdapter
+from tests.properties.flaky_hosts import Settings
+from tests.properties.move_histories import history, play, shortest
+from tests.properties.shaped_hosts import STEPS, ShapedPlayer, ShapedWorld
+from tests.properties.shapes import SHAPES
+
+HISTORIES = int(os.environ.get("BERTH_TEST_SHAPES", examples(1, 10)))
+SEED = int(os.environ.get("BERTH_TEST_MOVE_SEED", "1"))
+LENGTH = examples(25, 50)
+
+
+@pytest.fixture(scope="module")
+def new_adapter(tmp_path_factory):
+    """Return a function that makes adapters for a service in this process."""
+    folder = tmp_path_factory.mktemp("placement")
+    service = Service(f"sqlite:///{folder}/placement.db")
+    return lambda: DirectAdapter(service.app)
+
+
+KINDS = [
+    Settings(
+        writer,
+        report_in_placement=True,
+        shared_storage=shape == "pooled",
+        ordered_devices=True,
+        shape=shape,
+    )
+    for shape in SHAPES
+    for writer in ("scheduler", "auto", "tracker")
+]
+
+
+@pytest.mark.parametrize(
+    "settings", KINDS, ids=[f"{one.shape}-{one.allocation_writer}" for one in KINDS]
+)
+def test_histories_settle_as_the_translations_say(new_adapter, tmp_path, settings):
+    folders = (tmp_path / str(number) for number in itertools.count())
+
+    def fails(steps):
+        try:
+            play(steps, ShapedWorld(new_adapter, settings, next(folders)), ShapedPlayer)
+        except Exception as wrong:
+            return wrong
+        return None
+
+    for seed in range(SEED, SEED + HISTORIES):
+        steps = history(seed, LENGTH, STEPS)
+        if wrong := fails(steps):
+            few = shortest(steps, fails)
+            wrong = fails(few) or wrong
+            wrong.add_note(f"{settings}, seed {seed}, the shortest history:")
+            for step in few:
+                wrong.add_note(f"    {step}")
+            raise wrong
