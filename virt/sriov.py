@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compute import exceptions
+from compute.pci.device_spec import DeviceSpec
 from compute.provider_tree.inventory_record import with_reserved
 from compute.provider_tree.names import child_name, child_suffix
 from virt.inventory import Inventory, record
 from virt.ownership import is_foreign
-from virt.pci_device import DeviceSpec, PciDevice, offered
+from virt.pci_device import PciDevice, offered
 from virt.reshape.numa import CellProvider
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ NETWORK = "physical_network"
 ONE_TIME_USE = "one_time_use"
 ONE_TIME_USE_TRAIT = "HW_PCI_ONE_TIME_USE"
 
+_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 _MARK_OF_TAG = {ONE_TIME_USE: ONE_TIME_USE_TRAIT, "live_migratable": "HW_PCI_LIVE_MIGRATABLE"}
 #: the traits that tags decide on alone
 MARKS = frozenset(_MARK_OF_TAG.values())
@@ -27,3 +28,8 @@ def traits_of(device: Mapping[str, Any]) -> frozenset[str]:
     """Return the traits of a device's provider."""
     marks = [trait for tag, trait in _MARK_OF_TAG.items() if is_true(device.get(tag))]
     return frozenset([MANAGED, *marks]) | trait_names(device.get("traits") or "")
+
+
+def boolean(tag: Any) -> bool | None:
+    """Read a tag as nova does; None if it is neither true nor false."""
+    return True if is_true(tag) else False if str(tag).strip().lower() in _FALSE else None

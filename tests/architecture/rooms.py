@@ -310,10 +310,11 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "inventory": {"compute.provider_tree"},
         "ownership": {"compute.exceptions", "compute.provider_tree"},
-        "pci_device": {"compute.exceptions"},
+        "pci_device": {"compute.pci"},
         "reshape": {"compute.exceptions", "compute.provider_tree", "inventory", "ownership"},
         "sriov": {
             "compute.exceptions",
+            "compute.pci",
             "compute.provider_tree",
             "inventory",
             "ownership",
@@ -324,6 +325,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "node": {
             "compute.config.devices",
             "compute.exceptions",
+            "compute.pci",
             "compute.provider_tree",
             "driver",
             "inventory",

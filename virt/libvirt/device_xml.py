@@ -49,8 +49,14 @@ def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> Li
             by_name[name] = _pci(capability, what)
             if types := _creatable(capability, what):
                 devices.creatable[name] = types
+    serials = {one.address: one.serial_number for one in by_name.values()}
     devices.pci = [
-        replace(device, interface=interfaces.get(name)) for name, device in by_name.items()
+        replace(
+            device,
+            interface=interfaces.get(name),
+            serial_number=serials.get(device.physical_function or device.address),
+        )
+        for name, device in by_name.items()
     ]
     return devices
 
@@ -69,11 +75,14 @@ def _pci(capability: ElementTree.Element, what: str) -> PciDevice:
     numa = capability.find("numa")
     node = -1 if numa is None else _number(numa.get("node"), "<numa>", what)
     functions: list[str] = []
+    most = 0
     parent = None
     for inner in capability.findall("capability"):
         addresses = [address_of(one, what) for one in inner.findall("address")]
         if inner.get("type") == "virt_functions":
             functions = addresses
+            # Without the number, an older libvirt still tells that there may be functions.
+            most = _number(inner.get("maxCount", "1"), "maxCount", what)
         elif inner.get("type") == "phys_function" and addresses:
             parent = addresses[0]
     return PciDevice(
@@ -83,7 +92,17 @@ def _pci(capability: ElementTree.Element, what: str) -> PciDevice:
         numa_node=node if node >= 0 else None,
         virtual_functions=tuple(functions),
         physical_function=parent,
+        max_functions=most,
+        serial_number=_serial_number(capability),
     )
+
+
+def _serial_number(capability: ElementTree.Element) -> str | None:
+    """Return what a card's vital product data say, if it has such."""
+    text = capability.findtext(
+        "./capability[@type='vpd']/fields[@access='readonly']/serial_number", ""
+    )
+    return text.strip() or None
 
 
 def _creatable(capability: ElementTree.Element, what: str) -> dict[str, int]:

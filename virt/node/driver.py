@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.pci.device_spec import parse_device_specs
 from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
 from virt.node import pmem
@@ -18,7 +19,7 @@ from virt.node.facts import HostFacts, HostFactsError, HostInfo
 from virt.node.mdev_types import configured_types
 from virt.node.node_update import NodeUpdate
 from virt.node.placed_guest import places_of
-from virt.pci_device import offered, parse_device_specs
+from virt.pci_device import offered
 from virt.reshape.resource_class import check_renames
 from virt.virtapi import VirtAPI
 
@@ -158,16 +159,7 @@ class NodeDriver(ComputeDriver):
         """Return the devices guests may have, as the compute service knows them."""
         specs = parse_device_specs(self.conf.pci.device_spec)
         return [
-            {
-                **spec.tags,
-                "address": device.address,
-                "vendor_id": device.vendor_id,
-                "product_id": device.product_id,
-                "dev_type": device.kind,
-                "numa_node": device.numa_node,
-                "parent_addr": device.physical_function,
-                "status": "available",
-            }
+            {**spec.tags, **device.listed()}
             for device, spec in offered(facts.pci_devices, specs)
             if device.is_there
         ]

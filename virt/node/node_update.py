@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.pci.device_spec import parse_device_specs
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.cells import CELL_CLASSES, cell_name
 from compute.provider_tree.names import child_suffix
@@ -19,7 +20,6 @@ from virt.node.cpu_traits import cpu_traits
 from virt.node.facts import HostFacts
 from virt.node.gpus import gpus
 from virt.ownership import Ownership
-from virt.pci_device import parse_device_specs
 from virt.reshape import memory_encryption, numa, pcpu, shared_storage, vgpu
 from virt.reshape.removal import remove_provider
 from virt.reshape.resource_class import rename_classes

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
+from compute.pci.device_spec import parse_device_specs
 from compute.provider_tree.cells import cell_name
 from virt.node.facts import Guest, HostFacts
 from virt.node.gpus import gpus
 from virt.node.guest_places import card_places, cell_places, device_counts
-from virt.pci_device import parse_device_specs
 from virt.reshape.vgpu import VGPU, pgpu_name
 from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
 

@@ -7,8 +7,9 @@ import pytest
 
 from compute import exceptions
 from compute.records.instance import Instance
+from compute.service.manager import DriverInitFailed
 from tests.unit.virt.host.machines import two_sockets
-from tests.unit.virt.node.hosts import KnownHost
+from tests.unit.virt.node.hosts import KnownHost, network_card
 from virt.host.driver import HostDriver
 from virt.libvirt import LibvirtDriver
 from virt.pci_device import PciDevice
@@ -133,6 +134,36 @@ def test_an_instance_whose_device_is_for_one_use_gets_its_allocation_then_the_re
     assert failures == [{}, {}]
     assert outsider.allocations(instance.uuid)[device] == {CLASS: 1}
     assert outsider.inventory(device)[CLASS]["reserved"] == 1
+
+
+@pytest.mark.parametrize("says", ["y", "T", 1, True])
+def test_however_one_use_is_said_the_device_is_not_given_to_the_next_guest(
+    host, start, outsider, says
+):
+    start({**SPEC, "one_time_use": says})
+    device = devices_of(outsider, host)[GPUS[1].address]
+    guest = outsider.allocate({host.uuid: {"VCPU": 1}, device: {CLASS: 1}})
+    assert host.update().failures == {}
+    outsider.call("DELETE", f"/allocations/{guest}")
+    assert host.update().failures == {}
+    assert outsider.inventory(device)[CLASS]["reserved"] == 1
+
+
+def test_a_tag_that_cannot_be_read_ends_the_start(start):
+    with pytest.raises(DriverInitFailed, match="managed is neither true nor false"):
+        start({**SPEC, "managed": "maybe"})
+
+
+def test_a_card_is_given_whole_or_by_its_functions_also_with_wildcards(
+    host, start, known, outsider
+):
+    card = "0000:90:00.0"
+    known.change(pci_devices=network_card("ens1", 0x90, 2))
+    start({"address": "*:90:00.*", "resource_class": "card"})
+    found = devices_of(outsider, host)
+    assert {address: outsider.totals(uuid) for address, uuid in found.items()} == {
+        card: {"CUSTOM_CARD": 1}
+    }
 
 
 def test_one_use_without_placement_ends_the_start(start):

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from compute.exceptions import InvalidConfiguration
+from compute.pci.device_spec import parse_device_specs
 from tests.unit.virt.node.hosts import network_card
 from virt.inventory import record
-from virt.pci_device import parse_device_specs
 from virt.sriov import CardProviders, PhysicalFunction, physical_functions, physnet_trait
 
 FIRST, SECOND = network_card("ens1", 1, 2, 0), network_card("ens2", 2, 3, 1)

@@ -73,6 +73,8 @@ class TestProviders:
             ("pgpu", "PGPU"),
             ("fast-gpu", "CUSTOM_FAST_GPU"),
             ("CUSTOM_GPU", "CUSTOM_GPU"),
+            ("CUSTOM_G-P__U", "CUSTOM_G_P__U"),
+            ("g__p--u", "CUSTOM_G_P_U"),
         ],
     )
     def test_the_class_is_the_tag_normalised_else_that_of_the_product(self, tag, resource_class):
@@ -83,7 +85,7 @@ class TestProviders:
             device(
                 "0000:84:00.0",
                 traits="HW_GPU_API_VULKAN,big,CUSTOM_MINE",
-                one_time_use="true",
+                one_time_use="y",
                 live_migratable="no",
             )
         )

@@ -165,6 +165,26 @@ class TestDevices:
             ("0000:84:00.0", "10de", 1)
         ]
 
+    @pytest.mark.parametrize("most", ["maxCount='63'", ""])
+    def test_a_card_without_functions_yet_is_a_card(self, most):
+        functions = f"<capability type='virt_functions' {most}/>"
+        text = gpu_xml(0x84, 3).replace(
+            "</capability></device>", f"{functions}</capability></device>"
+        )
+        (device,) = devices(text).pci
+        assert device.kind == "type-PF"
+
+    def test_functions_have_the_serial_number_of_their_card(self):
+        vpd = (
+            "<capability type='vpd'><name>A card</name><fields access='readonly'>"
+            "<serial_number>MT2113X00000</serial_number></fields></capability><numa node='0'/>"
+        )
+        text = card_xml("ens1", 1, 2).replace("<numa node='0'/>", vpd, 1)
+        found = devices(text).pci
+        assert {one.serial_number for one in found} == {"MT2113X00000"}
+        listed = found[1].listed()
+        assert listed["capabilities"] == {"vpd": {"card_serial_number": "MT2113X00000"}}
+
     def test_a_device_without_a_cell_has_none(self):
         (device,) = devices(gpu_xml(0x84, 3, numa_node=-1)).pci
         assert device.numa_node is None

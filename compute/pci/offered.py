@@ -1,0 +1,46 @@
+"""The devices of a machine that guests may have, with the tags of `[pci]device_spec`."""
+
+import functools
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from compute.pci.addresses import is_beyond
+from compute.pci.device_spec import AddressOf, DeviceSpec
+
+LOG = logging.getLogger(__name__)
+
+
+def offered(
+    devices: Iterable[Mapping[str, Any]], specs: Sequence[DeviceSpec], address_of: AddressOf
+) -> list[tuple[Mapping[str, Any], DeviceSpec]]:
+    """Return the devices guests may have, each with the first spec that allows it.
+
+    :param devices: as drivers list them, see compute.pci.devices
+
+    Left out are devices in PCI domains above FFFF, and those that a spec says to be managed
+    remotely if they aren't virtual functions of a card that tells its serial number.
+    """
+    found = []
+    for device in devices:
+        spec = next((one for one in specs if one.matches(device, address_of)), None)
+        if spec is None:
+            continue
+        if is_beyond(device["address"]):
+            _tell(device["address"], "its PCI domain is above FFFF")
+        elif spec.is_remote and not _can_be_remote(device):
+            _tell(device["address"], "it can't be managed remotely: its card has no serial number")
+        else:
+            found.append((device, spec))
+    return found
+
+
+def _can_be_remote(device: Mapping[str, Any]) -> bool:
+    vpd = (device.get("capabilities") or {}).get("vpd") or {}
+    return device["dev_type"] == "type-VF" and bool(vpd.get("card_serial_number"))
+
+
+@functools.cache
+def _tell(address: str, reason: str) -> None:
+    """Log once why a device is left out: each update finds it again."""
+    LOG.warning("PCI device %s of [pci]device_spec is left out: %s", address, reason)
