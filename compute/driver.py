@@ -1,8 +1,27 @@
 """What the compute side calls of a compute driver. `compute.service.drivers` finds drivers."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
+from compute import exceptions
 from compute.provider_tree import ProviderTree
+
+
+@contextlib.contextmanager
+def novas_words() -> Iterator[None]:
+    """Raise what a driver of nova's own raises for a reshape as the exceptions of this library."""
+    try:
+        yield
+    except exceptions.NovaException:
+        raise
+    except Exception as error:
+        names = {one.__name__ for one in type(error).__mro__}
+        if exceptions.ReshapeNeeded.__name__ in names:
+            raise exceptions.ReshapeNeeded() from error
+        if exceptions.ReshapeFailed.__name__ in names:
+            raise exceptions.ReshapeFailed(error=error) from error
+        raise
 
 
 @runtime_checkable

@@ -64,6 +64,9 @@ class ComputeDriver:
 
     #: The driver starts the instances on its nodes, so the compute service has their records.
     manages_instances = True
+    #: `pci_passthrough_devices` has only devices that `[pci]device_spec` offers, with their tags.
+    #: Where this is missing, as in drivers of nova's own, the tracker chooses them.
+    lists_offered_devices = True
     #: Nodes may move to other hosts without an operator's command (ironic).
     rebalances_nodes = False
     #: The tracker must write allocations again at every periodic run (compute.md §4.10).

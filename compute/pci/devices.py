@@ -19,6 +19,8 @@ Request = Mapping[str, Any]
 
 _One = TypeVar("_One", bound=Hashable)
 _Other = TypeVar("_Other", bound=Hashable)
+#: the types of devices that are functions of a card, whose provider they share
+FUNCTIONS = ("type-VF", "vdpa")
 
 # The keys that differ between devices of one pool.
 _OWN = frozenset({"address", "status", "instance_uuid", "parent_addr", "label", "dev_id"})

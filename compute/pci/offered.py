@@ -2,13 +2,34 @@
 
 import functools
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from compute.pci.addresses import is_beyond
-from compute.pci.device_spec import AddressOf, DeviceSpec
+from compute.pci.device_spec import AddressOf, DeviceSpec, parse_device_specs
+from compute.pci.devices import Device
 
 LOG = logging.getLogger(__name__)
+
+
+def tagged(
+    devices: Iterable[Device], spec_texts: Sequence[str], sysfs_root: str | os.PathLike[str]
+) -> list[Device]:
+    """Return those of all devices of this machine that guests may have, with their tags.
+
+    :param spec_texts: the values of `[pci]device_spec`
+
+    Raises InvalidConfiguration if they make no sense.
+    """
+
+    def address_of(interface: str) -> str | None:
+        link = Path(sysfs_root, "class", "net", interface, "device")
+        return link.resolve().name if link.exists() else None
+
+    found = offered(devices, parse_device_specs(spec_texts), address_of)
+    return [{**spec.tags, **device} for device, spec in found]
 
 
 def offered(

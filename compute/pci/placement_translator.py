@@ -20,7 +20,7 @@ from typing import Any
 
 from compute import exceptions
 from compute.pci.device_healing import DeviceProvider, HealingRules, heal
-from compute.pci.devices import Device
+from compute.pci.devices import FUNCTIONS, Device
 from compute.pci.tags import (
     MANAGED,
     MARKS,
@@ -179,12 +179,12 @@ def device_providers(nodename: str, devices: Sequence[Device]) -> list[DevicePro
     _refuse_dependent(reported)
     for device in reported:
         address = device["address"]
-        if device["dev_type"] == "type-VF" and is_true(device.get(ONE_TIME_USE)):
+        if device["dev_type"] in FUNCTIONS and is_true(device.get(ONE_TIME_USE)):
             raise exceptions.PlacementPciException(
                 error=f"[pci]device_spec: {ONE_TIME_USE} isn't possible for virtual functions, "
                 f"which share their card's provider: {address}"
             )
-        top = device["parent_addr"] if device["dev_type"] == "type-VF" else address
+        top = device["parent_addr"] if device["dev_type"] in FUNCTIONS else address
         one = DeviceProvider(child_name(nodename, top.upper()), class_of(device), traits_of(device))
         known = providers.setdefault(top, one)
         if known.resource_class != one.resource_class:
@@ -249,10 +249,10 @@ def _keep_what_is_taken(
 def _refuse_dependent(devices: Iterable[Device]) -> None:
     functions: dict[str, list[str]] = {}
     for device in devices:
-        if device["dev_type"] == "type-VF":
+        if device["dev_type"] in FUNCTIONS:
             functions.setdefault(device["parent_addr"], []).append(device["address"])
     for device in devices:
-        if device["dev_type"] != "type-VF" and device["address"] in functions:
+        if device["dev_type"] not in FUNCTIONS and device["address"] in functions:
             raise exceptions.PlacementPciDependentDeviceException(
                 parent_dev=device["address"],
                 children_devs=", ".join(functions[device["address"]]),

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from compute import config, exceptions
 from compute.driver import ServiceDriver
 from compute.pci import devices as pci
+from compute.pci import offered
 from compute.pci.devices import Device
 from compute.provider_config import Provider, get_provider_configs
 from compute.provider_tree import ProviderTree, Resource
@@ -184,6 +185,10 @@ class ResourceTracker:
     ) -> TakenOver:
         """Find or make the node; report a node that comes from another host at once."""
         devices = pci.devices_of(resources)
+        # Drivers of nova's own list all that the machine has.
+        if not getattr(self.driver, "lists_offered_devices", False):
+            root = self.conf.berth.sysfs_root
+            devices = offered.tagged(devices, self.conf.pci.device_spec, root)
         service_id = self.service_ref.id if self.service_ref is not None else None
         taken = self._nodes.take_over(resources, service_id)
         taken.node.pci_devices = devices

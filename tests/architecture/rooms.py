@@ -169,7 +169,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "config": set(),
         "provider_tree": {"exceptions"},
         # what is called of a driver
-        "driver": {"provider_tree"},
+        "driver": {"exceptions", "provider_tree"},
         "provider_config": {"config", "exceptions", "provider_tree"},
         "records": {"exceptions", "provider_tree"},
         # the one translation of a guest's flavor, image and ports: pure

@@ -8,7 +8,7 @@ import logging
 from oslo_config import cfg
 
 from compute import exceptions
-from compute.driver import ServiceDriver
+from compute.driver import ServiceDriver, novas_words
 from compute.provider_tree import ProviderTree
 from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
@@ -51,7 +51,8 @@ def _ask_driver(
     nodename = node.hypervisor_hostname
     try:
         # Drivers from before the reshape take two arguments.
-        driver.update_provider_tree(tree, nodename)
+        with novas_words():
+            driver.update_provider_tree(tree, nodename)
     except NotImplementedError:
         tree.update_inventory(nodename, _legacy_inventory(driver, conf, node))
         try:

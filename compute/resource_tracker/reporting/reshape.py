@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compute.driver import ServiceDriver
+from compute.driver import ServiceDriver, novas_words
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.report import SchedulerReportClient
@@ -43,7 +43,8 @@ def reshaped_allocations(
     """
     allocations = reportclient.get_allocations_for_provider_tree(context, nodename)
     before = copy.deepcopy(allocations)
-    driver.update_provider_tree(tree, nodename, allocations=allocations)
+    with novas_words():
+        driver.update_provider_tree(tree, nodename, allocations=allocations)
     for consumer, less in lost(before, allocations).items():
         # That may be right: a driver can find that a guest has less than it was allocated.
         LOG.warning(
