@@ -54,4 +54,44 @@ OPTIONS = [
         help="Persistent memory for guests: `LABEL:namespace|namespace`, of one size each. "
         "Reported as CUSTOM_PMEM_NAMESPACE_<LABEL>.",
     ),
+    cfg.IntOpt(
+        "file_backed_memory",
+        default=0,
+        min=0,
+        help="MiB of memory in files, which guests have instead of the host's memory: MEMORY_MB is "
+        "as much. 0: none.",
+    ),
+    cfg.StrOpt(
+        "cpu_mode",
+        choices=[
+            ("host-model", "as the host's"),
+            ("host-passthrough", "the host's"),
+            ("custom", "one of cpu_models"),
+            ("none", "what QEMU gives by default"),
+        ],
+        help="Which processors guests have; their traits are reported. Unset: host-model.",
+    ),
+    cfg.ListOpt(
+        "cpu_models",
+        default=[],
+        deprecated_name="cpu_model",
+        help="Models of guests' processors, with cpu_mode = custom.",
+    ),
+    cfg.ListOpt(
+        "cpu_model_extra_flags",
+        default=[],
+        help="Features that guests' processors have beside those of the model. Those after a `-`, "
+        "which guests lack, take no trait away.",
+    ),
+    cfg.StrOpt(
+        "images_type",
+        default="default",
+        choices=["raw", "flat", "qcow2", "lvm", "rbd", "ploop", "default"],
+        help="Where guests' disks are. rbd: DISK_GB is what Ceph has, lvm: what the volume group "
+        "has, else what the file system of instances_path has.",
+    ),
+    cfg.StrOpt("images_volume_group", help="The volume group, with images_type = lvm."),
+    cfg.StrOpt("images_rbd_pool", default="rbd", help="The pool, with images_type = rbd."),
+    cfg.StrOpt("images_rbd_ceph_conf", default="", help="The configuration file of Ceph."),
+    cfg.StrOpt("rbd_user", help="The user of Ceph, without `client.`"),
 ]

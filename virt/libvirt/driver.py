@@ -2,24 +2,12 @@
 
 from oslo_config import cfg
 
-from virt.libvirt.guest_kinds import machine_types
-from virt.libvirt.guest_traits import GuestOptions
 from virt.libvirt.hypervisor import Hypervisor
 from virt.libvirt.libvirt_host_info import LibvirtHostInfo
+from virt.libvirt.options import check_options, cpu_options, disks, guest_options
 from virt.node.driver import NodeDriver
 from virt.node.facts import HostInfo
 from virt.virtapi import VirtAPI
-
-
-def guest_options(conf: cfg.ConfigOpts) -> GuestOptions:
-    """Return what the configuration decides of guests."""
-    options = conf.libvirt
-    return GuestOptions(
-        virt_type=options.virt_type,
-        machine_types=machine_types(options.hw_machine_type),
-        swtpm_enabled=options.swtpm_enabled,
-        supported_tpm_secret_security=tuple(options.supported_tpm_secret_security),
-    )
 
 
 class LibvirtDriver(NodeDriver):
@@ -73,7 +61,14 @@ class LibvirtDriver(NodeDriver):
             self.conf.instances_path,
             self.conf.berth.sysfs_root,
             guest_options(self.conf),
+            cpu_options(self.conf),
+            disks(self.conf),
         )
+
+    def init_host(self, host: str) -> None:
+        """Refuse options that contradict each other."""
+        super().init_host(host)
+        check_options(self.conf)
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
         """Return the one node; its name stays as libvirt first told it.

@@ -13,8 +13,6 @@ from compute import exceptions
 from virt.libvirt.capabilities_xml import DOMAIN_CAPABILITIES
 from virt.libvirt.xml_reading import parse
 
-_QEMU_TYPES = ("kvm", "qemu")
-
 _KVM_MODELS = frozenset(
     {
         "E1000",
@@ -156,10 +154,6 @@ def _tpm_traits(
     supported: Collection[str], is_told: bool, options: GuestOptions
 ) -> dict[str, bool]:
     enabled = options.swtpm_enabled
-    if enabled and options.virt_type not in _QEMU_TYPES:
-        raise exceptions.InvalidConfiguration(
-            f"[libvirt]swtpm_enabled needs [libvirt]virt_type kvm or qemu, not {options.virt_type}."
-        )
     if enabled and is_told and not supported:
         raise exceptions.InvalidConfiguration(
             "[libvirt]swtpm_enabled is set, but this host's libvirt can't emulate a TPM."

@@ -105,6 +105,12 @@ class Hypervisor:
             lambda connection: self._unless_unsupported(connection.baselineCPU, [cpu], flag)
         )
 
+    def cpu_models(self, architecture: str) -> list[str] | None:
+        """Return the models of processors that libvirt knows; None if it doesn't tell."""
+        return self._ask(
+            lambda connection: self._unless_unsupported(connection.getCPUModelNames, architecture)
+        )
+
     def devices(self) -> dict[str, str]:
         """Return name → XML of the host's devices."""
         return self._described(

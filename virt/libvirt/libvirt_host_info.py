@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from virt.libvirt import capabilities_xml as capabilities
 from virt.libvirt.device_xml import parse_devices
+from virt.libvirt.disk_pools import Disks
+from virt.libvirt.guest_cpu import CpuOptions, guest_features
 from virt.libvirt.guest_kinds import guest_kinds
 from virt.libvirt.guest_traits import GuestOptions, Versions, guest_traits, parse_offer
 from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
-from virt.node.disk import disk_space, image_cache_gb
+from virt.node.disk import image_cache_gb
 from virt.node.facts import Guest, HostFacts, NumaNode
 from virt.node.memory_encryption_slots import read_encryption_slots, switched_on
 from virt.node.pmem import read_namespaces
@@ -20,8 +22,8 @@ class LibvirtHostInfo:
     """Reads everything anew at each call.
 
     `instances_path` is where guests' disks are. Below `sysfs_root` is what libvirt doesn't tell:
-    persistent memory, and how many guests can use some kinds of memory encryption. `options` say
-    what the operator decides of guests.
+    persistent memory, and how many guests can use some kinds of memory encryption. `options` and
+    `cpu` are what the operator decides of guests, `disks` where they have their disks.
     """
 
     def __init__(
@@ -30,11 +32,15 @@ class LibvirtHostInfo:
         instances_path: str | os.PathLike[str],
         sysfs_root: str | os.PathLike[str] = "/sys",
         options: GuestOptions | None = None,
+        cpu: CpuOptions | None = None,
+        disks: Disks | None = None,
     ) -> None:
         self._hypervisor = hypervisor
         self._instances_path = instances_path
         self._sysfs_root = sysfs_root
         self._options = options or GuestOptions()
+        self._cpu = cpu or CpuOptions()
+        self._disks = disks or Disks(instances_path)
 
     def facts(self) -> HostFacts:
         """Return what the host is and has, now; raises as HostInfo says."""
@@ -42,25 +48,26 @@ class LibvirtHostInfo:
         described = hypervisor.capabilities()
         host = capabilities.parse_capabilities(described)
         devices = parse_devices(hypervisor.devices(), hypervisor.defined_devices())
-        memory_mb = hypervisor.memory_mb()
+        host_memory_mb = hypervisor.memory_mb()
+        cells = _all_in_cells(host.cells, hypervisor.online_cpus(), host_memory_mb)
         return HostFacts(
             hostname=hypervisor.hostname(),
             hypervisor_type=hypervisor.type(),
             hypervisor_version=hypervisor.version(),
             architecture=host.architecture,
-            processor=capabilities.processor(host, self._features(host)),
+            processor=capabilities.processor(host, guest_features(host, hypervisor, self._cpu)),
             hyperthreading=host.hyperthreading,
-            memory_mb=memory_mb,
-            cells=_all_in_cells(host.cells, hypervisor.online_cpus(), memory_mb),
+            memory_mb=self._options.file_backed_memory or host_memory_mb,
+            cells=cells,
             guest_kinds=host.guest_kinds,
-            disk=disk_space(self._instances_path),
+            disk=self._disks.space(),
             image_cache_gb=image_cache_gb(self._instances_path),
             creatable=devices.creatable,
             mediated_devices=devices.mediated,
             pci_devices=devices.pci,
             encryption_slots=self._encryption_slots(),
             pmem_namespaces=read_namespaces(self._sysfs_root),
-            offline_cpus=hypervisor.offline_cpus(),
+            offline_cpus=hypervisor.offline_cpus().difference(*(one.cpus for one in cells)),
             guest_traits=self._guest_traits(described, host.architecture),
         )
 
@@ -92,13 +99,6 @@ class LibvirtHostInfo:
             name: counted.get(name, 0) if number is None else number
             for name, number in slots.items()
         }
-
-    def _features(self, host: capabilities.Capabilities) -> frozenset[str]:
-        """Return the features that libvirt lists, and those that the processor's model implies."""
-        expanded = self._hypervisor.all_features(host.cpu) if host.model else None
-        if expanded is None:
-            return host.features
-        return host.features | capabilities.parse_cpu_features(expanded)
 
 
 def _all_in_cells(

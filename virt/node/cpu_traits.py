@@ -114,6 +114,7 @@ _AARCH64_FEATURES = (
 
 
 _ARCHITECTURE = "HW_ARCH_"
+_X86 = ("x86_64", "i686")
 
 # The hypervisor's name → the trait's, where they differ by more than capitals.
 _ARCHITECTURES = {"armv6l": "armv6", "armv7l": "armv7"}
@@ -130,7 +131,7 @@ def cpu_traits(
     itself where that is told (`ppc64le`); elsewhere it follows from the features.
     """
     traits = {HYPERTHREADING: hyperthreading}
-    if "fpu" in processor.features or "lm" in processor.features:
+    if {"fpu", "lm"} & processor.features or architecture in _X86:
         traits |= _x86_traits(processor)
     elif {"fp", "asimd"} & processor.features:
         traits |= _aarch64_traits(processor)

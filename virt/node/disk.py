@@ -5,7 +5,9 @@ from pathlib import Path
 
 from virt.node.facts import DiskSpace, HostFactsError
 
-_GIB = 1024**3
+GIB = 1024**3
+#: of st_blocks, on any file system
+BLOCK = 512
 _IMAGE_CACHE = "_base"
 
 
@@ -20,13 +22,16 @@ def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
     except OSError as error:
         raise HostFactsError(path, error.strerror or str(error)) from error
     return DiskSpace(
-        total_gb=found.f_blocks * found.f_frsize // _GIB,
-        free_gb=found.f_bavail * found.f_frsize // _GIB,
+        total_gb=found.f_blocks * found.f_frsize // GIB,
+        free_gb=found.f_bavail * found.f_frsize // GIB,
     )
 
 
 def image_cache_gb(instances_path: str | os.PathLike[str]) -> int:
-    """Return the size of the image cache, rounded up. Raises HostFactsError if it is unreadable."""
+    """Return what the image cache takes of the disk, rounded up.
+
+    Raises HostFactsError if it is unreadable.
+    """
     directory = Path(instances_path) / _IMAGE_CACHE
     size = 0
     try:
@@ -34,14 +39,14 @@ def image_cache_gb(instances_path: str | os.PathLike[str]) -> int:
             for entry in entries:
                 try:
                     if entry.is_file(follow_symlinks=False):
-                        size += entry.stat(follow_symlinks=False).st_size
+                        size += entry.stat(follow_symlinks=False).st_blocks * BLOCK
                 except FileNotFoundError:
                     continue  # an image that was just evicted
     except FileNotFoundError:
         return 0
     except OSError as error:
         raise HostFactsError(directory, error.strerror or str(error)) from error
-    return -(-size // _GIB)
+    return -(-size // GIB)
 
 
 def _nearest_existing(path: Path) -> Path:

@@ -1,6 +1,7 @@
 """The driver on libvirt's own test hypervisor, from the library to placement and back."""
 
 import json
+import os
 from functools import partial
 
 import pytest
@@ -10,6 +11,7 @@ from tests.unit.virt.libvirt.guest_hosts import domain_xml, host_xml, tpm_xml
 from tests.unit.virt.libvirt.guest_hosts import guest_xml as domain_guest_xml
 from tests.unit.virt.libvirt.hosts import (
     COMPUTER,
+    capabilities_xml,
     card_xml,
     gpu_xml,
     guest_xml,
@@ -22,9 +24,9 @@ from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
 from tests.unit.virt.node.hosts import GPUS, TYPE
 from virt.fake import MediumFakeDriver
 from virt.libvirt import LibvirtDriver
-from virt.libvirt.driver import guest_options
 from virt.libvirt.hypervisor import Hypervisor
 from virt.libvirt.libvirt_host_info import LibvirtHostInfo
+from virt.libvirt.options import cpu_options, disks, guest_options
 
 SERVER = {"DISK_GB": 1, "MEMORY_MB": 1024, "VCPU": 2}
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
@@ -43,8 +45,13 @@ def start(host):
         for name, value in options.items():
             group, _, option = name.rpartition("__")
             host.conf.set_override(option, value, group or None)
+        conf = host.conf
         info = LibvirtHostInfo(
-            Hypervisor(uri, connect), host.conf.state_path, options=guest_options(host.conf)
+            Hypervisor(uri, connect),
+            conf.state_path,
+            options=guest_options(conf),
+            cpu=cpu_options(conf),
+            disks=disks(conf),
         )
         host.start(partial(LibvirtDriver, host_info=info))
         return host
@@ -156,6 +163,45 @@ def test_dedicated_processors_may_sleep_while_no_guest_has_them(start, outsider,
         start(uri, asleep, **sets)
     start(uri, asleep, libvirt__cpu_power_management=True, **sets)
     assert outsider.totals(host.uuid)["PCPU"] == 4
+
+
+def test_memory_in_files_is_reported_instead_of_the_hosts(start, outsider, tmp_path):
+    uri = hypervisor_of(tmp_path, node_xml(memory_mb=16384))
+    host = start(
+        uri,
+        libvirt__file_backed_memory=65536,
+        ram_allocation_ratio=1.0,
+        reserved_host_memory_mb=0,
+    )
+    assert outsider.totals(host.uuid)["MEMORY_MB"] == 65536
+    assert told(outsider, host, ["MEM_BACKING_FILE"]) == ["COMPUTE_MEM_BACKING_FILE"]
+
+
+def test_the_disk_of_guests_in_ceph_is_what_ceph_has(start, outsider, tmp_path, monkeypatch):
+    uri = hypervisor_of(tmp_path, node_xml())
+    pools = [{"name": "vms", "stats": {"max_avail": 2**40}}]
+    said = {"stats": {"total_bytes": 5000 * 2**30}, "pools": pools}
+    ceph = tmp_path / "ceph"
+    ceph.write_text(f"#!/bin/sh\necho '{json.dumps(said)}'\n")
+    ceph.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    options = {"libvirt__images_type": "rbd", "libvirt__images_rbd_pool": "vms"}
+    host = start(uri, **options)
+    assert outsider.totals(host.uuid)["DISK_GB"] == 5000
+    ceph.write_text("#!/bin/sh\necho no cluster >&2; exit 1\n")
+    assert "no cluster" in str(host.update().failures[host.name])
+    assert outsider.totals(host.uuid)["DISK_GB"] == 5000
+
+
+def test_traits_are_those_of_the_processors_that_guests_have(start, outsider, tmp_path):
+    uri = hypervisor_of(tmp_path, node_xml())
+    cpu = "<model>Haswell</model><vendor>Intel</vendor>"
+    answers = {"getCapabilities": capabilities_xml(cpu=cpu)}
+    avx2 = "HW_CPU_X86_AVX2"
+    host = start(uri, answers)
+    assert avx2 in outsider.traits(host.uuid)
+    start(uri, answers, libvirt__cpu_mode="custom", libvirt__cpu_models=["Nehalem"])
+    assert {avx2, "HW_CPU_X86_SSE42"} & outsider.traits(host.uuid) == {"HW_CPU_X86_SSE42"}
 
 
 def test_a_hypervisor_that_emulates_no_tpm_is_not_reported_with_one(start, tmp_path, caplog):

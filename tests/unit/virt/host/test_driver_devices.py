@@ -13,6 +13,7 @@ from tests.unit.virt.host.machines import two_sockets
 from virt.host import linux_host_info
 from virt.host.driver import HostDriver
 from virt.inventory import record
+from virt.node import disk
 from virt.node.facts import DiskSpace
 
 PAGES, BIG_PAGES = "CUSTOM_HUGEPAGES_2MB", "CUSTOM_HUGEPAGES_1GB"
@@ -267,8 +268,10 @@ def test_the_image_cache_is_reserved_if_asked_for(
     monkeypatch.setattr(linux_host_info, "disk_space", lambda path: DiskSpace(77, 7))
     cache = tmp_path / "guests" / "_base"
     cache.mkdir(parents=True)
-    with (cache / "image").open("wb") as image:
-        image.truncate(1024**3 + 1)
+    image = cache / "image"
+    image.write_bytes(b"image")
+    # as many bytes a block that the image has 2 GiB of the disk
+    monkeypatch.setattr(disk, "BLOCK", 2 * 1024**3 // image.stat().st_blocks)
 
     make(
         instances_path=str(tmp_path / "guests"),

@@ -184,7 +184,3 @@ class TestTPM:
     def test_a_host_that_emulates_none_is_refused(self, told):
         with pytest.raises(InvalidConfiguration, match=r"swtpm_enabled.*can't emulate"):
             traits(("x86_64", domain_xml(tpm=told)), swtpm_enabled=True)
-
-    def test_containers_have_none(self):
-        with pytest.raises(InvalidConfiguration, match="virt_type kvm or qemu, not lxc"):
-            traits(PLAIN, virt_type="lxc", swtpm_enabled=True)

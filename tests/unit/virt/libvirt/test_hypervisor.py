@@ -229,13 +229,17 @@ def test_malformed_capabilities_are_malformed_xml(altered, tmp_path):
 
 
 class TestImageCache:
-    def test_its_size_is_rounded_up(self, libvirt, tmp_path):
+    def test_what_it_takes_of_the_disk_is_rounded_up(self, libvirt, tmp_path, monkeypatch):
         cache = tmp_path / "_base"
         cache.mkdir()
-        for name, size in (("one", 1024**3), ("two", 1)):
-            with (cache / name).open("wb") as image:
-                image.truncate(size)
-        assert info(Hypervisor("test:///default"), tmp_path).facts().image_cache_gb == 2
+        (cache / "one").write_bytes(b"image")
+        with (cache / "sparse").open("wb") as image:
+            image.truncate(5 * 1024**3)
+        host = info(Hypervisor("test:///default"), tmp_path)
+        assert host.facts().image_cache_gb == 1
+        monkeypatch.setattr("virt.node.disk.BLOCK", 1024**3)
+        blocks = (cache / "one").stat().st_blocks
+        assert host.facts().image_cache_gb == blocks
 
     def test_none_is_nothing(self, libvirt, tmp_path):
         assert info(Hypervisor("test:///default"), tmp_path).facts().image_cache_gb == 0
