@@ -23,11 +23,15 @@ OPTIONS = [
     cfg.ListOpt(
         "peer_list",
         default=[],
-        help="Hosts whose services share the machines, each taking a part. Empty: this host has "
-        "them all.",
+        help="Hosts whose services share the machines, each taking a part; this host is one of "
+        "them. Empty, or with `shard`: this host has them all.",
     ),
-    cfg.StrOpt("conductor_group", help="Only machines of this conductor group."),
-    cfg.StrOpt("shard", help="Only machines of this shard."),
+    cfg.StrOpt(
+        "conductor_group",
+        deprecated_name="partition_key",
+        help="Only machines of this conductor group.",
+    ),
+    cfg.StrOpt("shard", help="Only machines of this shard. `peer_list` doesn't count then."),
     # How to reach the bare metal service; the plugin that `auth_type` names has more.
     *loading.get_auth_common_conf_options(),
     *loading.get_session_conf_options(),

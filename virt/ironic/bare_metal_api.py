@@ -1,6 +1,7 @@
 """Bare metal machines as ironic lists them, asked with openstacksdk."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
@@ -10,6 +11,9 @@ from compute.config.credentials import bare_urls, load_session
 from virt.ironic.node import IronicNode
 
 GROUP = "ironic"
+NOT_FOUND = 404
+
+_T = TypeVar("_T")
 
 _FIELDS = (
     "uuid",
@@ -42,11 +46,29 @@ class BareMetalAPI:
         Raises VirtDriverNotReady while the service can't be asked, and InvalidConfiguration if the
         options don't say how.
         """
+        return self._ask(lambda api: [_node(found) for found in api.nodes(**self._query())])
+
+    def has(self, uuid: str) -> bool:
+        """Say whether there is such a machine, in any conductor group and shard; raises as nodes.
+
+        A machine that went to another group isn't gone: another host has it.
+        """
+
+        def ask(api: Any) -> bool:
+            response = api.get(f"/nodes/{uuid}", params={"fields": "uuid"})
+            if response.status_code == NOT_FOUND:
+                return False
+            self._openstack.exceptions.raise_from_response(response)
+            return True
+
+        return self._ask(ask)
+
+    def _ask(self, question: Callable[[Any], _T]) -> _T:
         failures = (self._openstack.exceptions.SDKException, ksa_exceptions.ClientException)
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            return [_node(found) for found in self._connection.baremetal.nodes(**self._query())]
+            return question(self._connection.baremetal)
         except failures as error:
             self._connection = None
             raise exceptions.VirtDriverNotReady(

@@ -50,9 +50,15 @@ class IronicDriver(ComputeDriver):
     def init_host(self, host: str) -> None:
         """Look at the machines. If the source can't be asked yet, it is asked again later.
 
-        Raises InvalidConfiguration if the source is wrong.
+        Raises InvalidConfiguration if the source is wrong, or if this host isn't among its peers.
         """
         self._host = host
+        peers = self._peers()
+        if peers and host.lower() not in peers:
+            raise exceptions.InvalidConfiguration(
+                f"[ironic]peer_list has {', '.join(sorted(peers))}, but not this host, {host}. "
+                "It has to be the same on all hosts that share the machines."
+            )
         try:
             self._refresh()
         except exceptions.VirtDriverNotReady as error:
@@ -64,20 +70,21 @@ class IronicDriver(ComputeDriver):
         """Return the uuids of this host's machines, asking the source anew.
 
         These are the machines whose instance is this host's, and this host's part of the free ones,
-        which the hosts of `[ironic]peer_list` divide among themselves. A host without peers has
-        all.
+        which the hosts of `[ironic]peer_list` divide among themselves. A host without peers, or
+        with a shard of its own, has all.
 
         Raises VirtDriverNotReady while the source can't be asked.
         """
         known = self._refresh()
-        peers = {*self.conf.ironic.peer_list, self._host}
-        if len(peers) == 1:
+        peers = self._peers()
+        if len(peers) < 2:
             return list(known)
+        me = self._host.lower()
         here = self.virtapi.instances_of_host(self._host)
         return [
             uuid
             for uuid, node in known.items()
-            if (node.instance_uuid in here if node.is_used else _heir(peers, uuid) == self._host)
+            if (node.instance_uuid in here if node.is_used else _heir(peers, uuid) == me)
         ]
 
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
@@ -89,13 +96,14 @@ class IronicDriver(ComputeDriver):
         return nodename in (self._known or {}) or nodename in self._refresh()
 
     def is_node_deleted(self, nodename: str) -> bool:
-        """Say whether the source lists no such machine any more, of this host or another.
+        """Say whether there is no such machine any more, of this host or another.
 
         A machine that moved to a peer may have been listed a moment ago, so the source is asked
-        anew before a machine counts as gone.
+        anew before a machine counts as gone: for that machine, because one in another conductor
+        group or shard isn't listed here.
         """
         try:
-            deleted = not self.node_is_available(nodename)
+            deleted = not self._exists(nodename)
         except exceptions.VirtDriverNotReady as error:
             LOG.warning("%s", error)
             return False
@@ -174,6 +182,18 @@ class IronicDriver(ComputeDriver):
     def get_host_ip_addr(self) -> str:
         """Return the configured `my_ip`."""
         return self.conf.my_ip
+
+    def _peers(self) -> set[str]:
+        """Return the hosts that share the machines; host names have no case."""
+        options = self.conf.ironic
+        return set() if options.shard else {peer.lower() for peer in options.peer_list}
+
+    def _exists(self, nodename: str) -> bool:
+        # Sources that list everything don't have it.
+        has = getattr(self._source, "has", None)
+        if has is None or nodename in (self._known or {}):
+            return self.node_is_available(nodename)
+        return has(nodename)
 
     def _refresh(self) -> dict[str, IronicNode]:
         found = {node.uuid: node for node in self._source.nodes()}

@@ -43,7 +43,11 @@ class IronicNode:
 
 
 class NodeSource(Protocol):
-    """Tells which machines there are."""
+    """Tells which machines there are.
+
+    A source that lists only some of the machines also has a method `has(uuid)`, which says whether
+    there is such a machine, listed or not. It may raise VirtDriverNotReady.
+    """
 
     def nodes(self) -> Sequence[IronicNode]:
         """Return all machines, those of other hosts too.

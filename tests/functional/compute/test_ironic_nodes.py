@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -12,6 +13,7 @@ from compute.records.instance import Flavor, Instance
 from compute.report.wire.context import admin_context
 from compute.service.manager import DriverInitFailed
 from virt.ironic import IronicDriver
+from virt.ironic.node import IronicNode
 
 GOLD = "CUSTOM_BAREMETAL_GOLD"
 
@@ -195,6 +197,35 @@ def test_a_machine_with_an_instance_stays_with_its_host_when_peers_appear(host, 
     assert 0 < len(set(kept) - {used}) < len(free)
     host.update()
     assert all(outsider.exists(uuid) for uuid in (used, *free))
+
+
+class Groups:
+    """A bare metal service that lists the machines of one conductor group."""
+
+    def __init__(self, *machines):
+        self.listed = list(machines)
+        self.all = {one.uuid for one in machines}
+
+    def nodes(self):
+        return self.listed
+
+    def has(self, uuid):
+        return uuid in self.all
+
+
+def test_a_machine_that_goes_to_another_group_keeps_what_placement_has_of_it(host, outsider):
+    machines = [IronicNode(str(uuid4()), resource_class="baremetal.gold") for _ in range(3)]
+    stays, moves, dies = (one.uuid for one in machines)
+    source = Groups(*machines)
+    host.start(partial(IronicDriver, source=source))
+    consumer = outsider.allocate({moves: {GOLD: 1}})
+
+    source.listed = machines[:1]
+    source.all.discard(dies)
+    assert host.update().failures == {}
+
+    assert [outsider.exists(uuid) for uuid in (stays, moves, dies)] == [True, True, False]
+    assert outsider.allocations(consumer) == {moves: {GOLD: 1}}
 
 
 def test_a_machine_that_an_instance_claims_is_reserved_once_the_source_says_so(

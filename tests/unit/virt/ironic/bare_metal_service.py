@@ -63,6 +63,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(401, {"error_message": "who are you?"})
         elif self.server.status != 200:
             self._answer(self.server.status, {"error_message": "the conductor is asleep"})
+        elif url.path.startswith("/v1/nodes/"):
+            uuid = url.path.rpartition("/")[2]
+            known = [node for node in self.server.nodes if node["uuid"] == uuid]
+            self._answer(200 if known else 404, {"uuid": uuid} if known else {})
         else:
             self._answer(200, self._nodes(query))
 

@@ -61,6 +61,17 @@ def test_the_list_can_be_narrowed(api_conf, service, option):
     assert [node.uuid for node in found] == [uuid(2)]
 
 
+@pytest.mark.parametrize("option", ["conductor_group", "shard"])
+def test_a_machine_that_is_not_listed_may_be_there(api_conf, service, option):
+    service.nodes = [described(1, **{option: "group-1"})]
+    api = BareMetalAPI(with_token(api_conf(service, **{f"ironic__{option}": "group-2"}), service))
+
+    assert (api.nodes(), api.has(uuid(1)), api.has(uuid(2))) == ([], True, False)
+    service.status = 500
+    with pytest.raises(exceptions.VirtDriverNotReady):
+        api.has(uuid(1))
+
+
 def test_a_service_that_fails_is_not_ready_and_asked_again_later(api_conf, service):
     service.nodes = [described(1)]
     api = BareMetalAPI(with_token(api_conf(service), service))

@@ -215,6 +215,41 @@ def test_all_are_listed_for_those_who_ask_what_is_alive(make):
     assert (driver.list_instance_uuids(), driver.all_instance_uuids()) == ([], [uuid(77)])
 
 
+@pytest.mark.parametrize("peers", [["Host1", "HOST2"], ["host1", "host2"]])
+def test_names_of_peers_have_no_case(make, peers):
+    found = {}
+    for host in ("HOST1", "host2"):
+        driver, _ = make(*NODES, ironic__peer_list=peers)
+        driver.init_host(host)
+        found[host] = driver.get_available_nodes()
+
+    assert sorted(found["HOST1"] + found["host2"]) == sorted(node.uuid for node in NODES)
+
+
+def test_a_host_that_is_not_among_its_peers_is_refused(make):
+    with pytest.raises(
+        exceptions.InvalidConfiguration,
+        match="peer_list has host2, host3, but not this host, host1",
+    ):
+        make(FREE, ironic__peer_list=["host2", "host3"])
+
+
+@pytest.mark.parametrize("peers", [["host1", "host2"], ["host2"]])
+def test_with_a_shard_a_host_has_all_of_it(make, peers):
+    driver, _ = make(*NODES, ironic__peer_list=peers, ironic__shard="rack-7")
+
+    assert len(driver.get_available_nodes()) == len(NODES)
+
+
+def test_a_machine_that_went_to_another_group_is_not_deleted(make):
+    driver, machines = make(FREE)
+    machines.listed = []
+    machines.has = lambda node: node == FREE.uuid
+
+    assert not driver.is_node_deleted(FREE.uuid)
+    assert driver.is_node_deleted(USED.uuid)
+
+
 # Inventory
 
 
