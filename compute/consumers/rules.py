@@ -44,6 +44,8 @@ class ConsumerKind(enum.StrEnum):
     UNRECORDED = "unrecorded"
     #: the hypervisor of this host has it, and the records don't know that: they are wrong
     RUNNING = "running"
+    #: the records call it a leftover, and nobody can tell whether the hypervisor has it
+    IN_DOUBT = "in doubt"
     #: another host may know it
     NOT_OURS = "not ours to judge"
     #: neither an instance nor a migration, says its type
@@ -54,6 +56,8 @@ class ConsumerKind(enum.StrEnum):
 SETTLED = frozenset({ConsumerKind.HERE, ConsumerKind.ON_ITS_WAY})
 #: consumers that are proven leftovers of this host
 LEFTOVER = frozenset({ConsumerKind.GONE, ConsumerKind.ELSEWHERE, ConsumerKind.UNRECORDED})
+#: somebody has to do something about these
+TO_DO = LEFTOVER | {ConsumerKind.RUNNING, ConsumerKind.IN_DOUBT}
 #: of these, records that are too old may be wrong: only the hypervisor knows
 UNLESS_RUNNING = LEFTOVER - {ConsumerKind.GONE}
 
@@ -149,7 +153,7 @@ def judge(place: JudgedProvider, evidence: Evidence) -> ConsumerVerdict:
 
 def in_doubt(verdict: ConsumerVerdict, evidence: Evidence) -> ConsumerVerdict:
     """Return that a leftover isn't proven, because nobody can tell what runs here."""
-    return ConsumerVerdict(ConsumerKind.NOT_OURS, f"{verdict.reason}, but {evidence.doubt}")
+    return ConsumerVerdict(ConsumerKind.IN_DOUBT, f"{verdict.reason}, but {evidence.doubt}")
 
 
 def _by_the_records(place: JudgedProvider, evidence: Evidence) -> ConsumerVerdict:

@@ -40,6 +40,7 @@ from compute.maintenance.journal import (
     put_back,
 )
 from compute.records.cell_database import CellDatabase
+from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
 from compute.report.wire.failures import Refusal, why
@@ -55,6 +56,10 @@ NO_EVIDENCE = (
     "nothing is deleted. Is it this host's state_path?"
 )
 
+NO_NODE = (
+    "the records in {} know no node of {}, so there is nothing to look at. Is it this host's "
+    "state_path? --all looks at the trees of all hosts."
+)
 IN_DOUBT = (
     "nobody can tell which guests run on {}: {}. So nothing is deleted. If you know that a "
     "provider's consumers are gone: --force with --resource_provider."
@@ -62,12 +67,13 @@ IN_DOUBT = (
 
 EXIT_CODES = """\
 exit codes:
-    0  nothing was found; with --undo: everything is back
+    0  there is nothing to do; with --undo: everything is back
     1  an error, or a deletion failed: it ends there
-    3  something was found, and not (all of it) deleted; what --suspects tells doesn't count
+    3  something is to be done, and not (all of it) deleted; what --suspects tells and what is left
+       alone don't count
     4  something was found, and deleted
     5  --delete is refused: the records know no instance at all, and prove nothing; or the driver
-       can't list the guests of this host
+       can't list the guests of this host. Or the records know no node of this host
 """
 
 FAILURES = (
@@ -86,6 +92,7 @@ FAILURES = (
 def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     """Find allocations of instances and migrations that are gone, and delete them if asked to.
 
+    It looks at the trees of this host, and at what its instances hold of providers that share.
     With --delete, what the records of this host prove to be its leftovers is removed, if it is
     still as it was read. A guest that the hypervisor has keeps all, whatever the records say. What
     another host may know – on providers that share, or of nodes that aren't this host's – is only
@@ -119,7 +126,7 @@ def _look_before(
 
     def look(site: _Site) -> int:
         grace.begin_look()
-        for orphan in site.auditor(asked.json).orphans(asked.resource_provider):
+        for orphan in site.auditor(asked.json).orphans(asked.resource_provider, asked.all):
             grace.is_over(orphan)
         return OK
 
@@ -151,7 +158,10 @@ def _run_once(
             say(PROGRAM, IN_DOUBT.format(conf.host, doubt))
             return REFUSED
         journal = asked.journal or default_path(Path(conf.state_path))
-        orphans = _lasting(auditor.orphans(asked.resource_provider), grace)
+        if not (auditor.roots or asked.all or asked.resource_provider):
+            say(PROGRAM, NO_NODE.format(conf.state_path, conf.host))
+            return REFUSED
+        orphans = _lasting(auditor.orphans(asked.resource_provider, asked.all), grace)
         with Journal(journal) as opened:
             return _audit(asked, orphans, Deletion(site.client, auditor, opened), note, site)
 
@@ -188,6 +198,7 @@ class _Site:
             self.cell,
             self.conf.host,
             lambda: host_driver(self.conf, self.cell),
+            NodeIdentity.from_config(self.conf).read(),
             lambda total: _bar(total, hidden),
         )
 
@@ -233,6 +244,11 @@ def _parser() -> argparse.ArgumentParser:
         "--force",
         action="store_true",
         help="with --delete and --resource_provider: also if the driver can't list its guests",
+    )
+    options.add_argument(
+        "--all",
+        action="store_true",
+        help="look at the trees of all hosts, and tell what is left alone, too",
     )
     options.add_argument(
         "--resource_provider",
@@ -295,8 +311,10 @@ def _check(asked: argparse.Namespace) -> None:
             raise UnusableInput(f"--{option} is for --delete.")
     if asked.force and not (asked.delete and asked.resource_provider):
         raise UnusableInput("--force needs --delete and --resource_provider.")
-    others = (asked.delete, asked.resource_provider, asked.json, asked.grace, asked.suspects)
-    if asked.undo and any(others):
+    if asked.all and asked.resource_provider:
+        raise UnusableInput("--all and --resource_provider can't go together.")
+    others = ("delete", "resource_provider", "json", "grace", "suspects", "all")
+    if asked.undo and any(getattr(asked, name) for name in others):
         raise UnusableInput("--undo goes with no other option than --dry-run.")
     if asked.resource_provider:
         try:
@@ -314,7 +332,7 @@ def _audit(
     note: Callable[[Orphan], None],
     site: _Site,
 ) -> int:
-    found = deleted = 0
+    found = deleted = to_do = 0
     named = asked.resource_provider is not None
     deletes = asked.delete and not asked.dry_run
     if deletes and not asked.yes and sys.stdin.isatty():
@@ -331,9 +349,10 @@ def _audit(
                 gone = deletes and now.deletable(named)
                 found += 1
                 deleted += gone
+                to_do += now.to_do(named)
                 tell(now, gone)
                 note(now)
-        code = OK if not found else DELETED if deleted == found else FOUND
+        code = OK if not to_do else DELETED if deleted == to_do else FOUND
         if not asked.json and (found or asked.verbose):
             print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
         if asked.suspects:

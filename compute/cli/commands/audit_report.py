@@ -151,5 +151,6 @@ def _as_json(orphan: Orphan, named: bool, deleted: bool) -> dict[str, Any]:
         "reason": orphan.verdict.reason,
         "node_known": orphan.node_known,
         "deletable": orphan.deletable(named),
+        "to_do": orphan.to_do(named),
         "deleted": deleted,
     }

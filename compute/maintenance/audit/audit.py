@@ -9,11 +9,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import os_traits
+
 from compute import exceptions
 from compute.consumers.evidence import RecordedEvidence
 from compute.consumers.rules import (
     LEFTOVER,
     SETTLED,
+    TO_DO,
     ConsumerKind,
     ConsumerVerdict,
     Evidence,
@@ -45,6 +48,8 @@ AUDITED_CLASSES = frozenset(
 )
 #: of how many providers one request reads the allocations, where placement offers that
 PROVIDERS_AT_ONCE = 200
+#: of how many trees of one host the providers are read tree by tree
+MOST_TREES = 10
 #: how the consumer of an orphan may be related to its provider
 SUSPECT = tuple(kind for kind in ConsumerKind if kind not in SETTLED)
 INSTANCE, MIGRATION, UNKNOWN = "instance", "migration", "unknown"
@@ -77,7 +82,13 @@ class Orphan:
         If the operator `named` the provider, so may be what another host could know.
         """
         kind = self.verdict.kind
-        return kind in LEFTOVER or (named and kind is ConsumerKind.NOT_OURS)
+        return kind in LEFTOVER or (
+            named and kind in (ConsumerKind.NOT_OURS, ConsumerKind.IN_DOUBT)
+        )
+
+    def to_do(self, named: bool) -> bool:
+        """Whether somebody has to do something about it: delete it, or mend the records."""
+        return self.verdict.kind in TO_DO or self.deletable(named)
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,7 @@ class Auditor:
 
     :param load_driver: gives the driver of `host`: what the guests of its hypervisor hold is no
         leftover
+    :param identity: the uuid of the host's node, for records that don't know it
     :param watch: is told the number of providers; gives what is called after each
     """
 
@@ -121,6 +133,7 @@ class Auditor:
         cell: CellDatabase,
         host: str,
         load_driver: Callable[[], object],
+        identity: str | None = None,
         watch: Callable[[int], AbstractContextManager[Callable[[], None]]] = _unwatched,
     ) -> None:
         self._watch = watch
@@ -128,6 +141,10 @@ class Auditor:
         self._context = context
         self._cell = cell
         self._host = host
+        nodes = {node.uuid for node in cell.compute_nodes.by_host(host)}
+        if identity is not None and cell.compute_nodes.by_uuid(identity) is None:
+            nodes.add(identity)
+        self.roots = sorted(nodes)
         self._running = RunningGuests(load_driver)
         self._records = RecordedEvidence(cell, host)
 
@@ -140,16 +157,28 @@ class Auditor:
         self._running.listed()
         return self._running.doubt
 
-    def orphans(self, resource_provider: str | None = None) -> Iterator[Orphan]:
-        """Look through all providers, or through one given by its uuid.
+    def orphans(
+        self, resource_provider: str | None = None, everything: bool = False
+    ) -> Iterator[Orphan]:
+        """Look through the host's trees, and yield what somebody has to do something about.
+
+        Sharing providers, of which the host's instances may hold something, are looked through,
+        too.
+
+        :param resource_provider: the uuid of a provider: look through it alone, and yield what is
+            left alone, too
+        :param everything: look through all providers, and yield what is left alone, too
 
         Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
         ResourceProviderAllocationRetrievalFailed, ResourceProviderTraitRetrievalFailed,
         ConsumerAllocationRetrievalFailed, and ClientException.
         """
         self._running.forget()
-        query = f"?uuid={resource_provider}" if resource_provider else ""
-        rows = all_providers(self._client, self._context, query)
+        all_of_it = everything or resource_provider is not None
+        if resource_provider:
+            rows = self._rows(f"?uuid={resource_provider}")
+        else:
+            rows = self._rows() if everything else self._own_rows()
         if resource_provider and not rows:
             raise exceptions.ResourceProviderNotFound(
                 f"Resource provider with UUID {resource_provider} does not exist."
@@ -157,10 +186,29 @@ class Auditor:
         reads = self._new_reads()
         providers = [reads.keep(row) for row in rows]
         with self._watch(len(providers)) as advance:
-            yield from self._orphans_of(reads, providers, advance)
+            for orphan in self._orphans_of(reads, providers, advance, all_of_it):
+                if all_of_it or orphan.to_do(named=False):
+                    yield orphan
+
+    def _rows(self, query: str = "", version: str = "1.14") -> list[dict[str, Any]]:
+        return all_providers(self._client, self._context, query, version)
+
+    def _own_rows(self) -> list[dict[str, Any]]:
+        """Return the providers of the host's trees, and all that share."""
+        if len(self.roots) > MOST_TREES:
+            own = [row for row in self._rows() if row["root_provider_uuid"] in self.roots]
+        else:
+            own = [row for root in self.roots for row in self._rows(f"?in_tree={root}")]
+        known = {row["uuid"] for row in own}
+        sharing = self._rows(f"?required={os_traits.MISC_SHARES_VIA_AGGREGATE}", "1.18")
+        return own + [row for row in sharing if row["uuid"] not in known]
 
     def _orphans_of(
-        self, reads: AuditReads, providers: list[AuditedProvider], advance: Callable[[], None]
+        self,
+        reads: AuditReads,
+        providers: list[AuditedProvider],
+        advance: Callable[[], None],
+        all_of_it: bool,
     ) -> Iterator[Orphan]:
         for some in batched(providers, PROVIDERS_AT_ONCE):
             held = reads.holders([one.uuid for one in some])
@@ -169,14 +217,14 @@ class Auditor:
                     found = self._client.get_allocations_for_resource_provider(
                         self._context, provider.uuid
                     ).allocations
-                    for suspect in self._suspects(provider, found):
+                    for suspect in self._suspects(provider, found, all_of_it):
                         yield from self._orphans_among(reads, [suspect])
                     advance()
             else:
                 suspects = [
                     suspect
                     for provider in some
-                    for suspect in self._suspects(provider, held.get(provider.uuid, {}))
+                    for suspect in self._suspects(provider, held.get(provider.uuid, {}), all_of_it)
                 ]
                 reads.gather([uuid for suspect in suspects for uuid in suspect.consumers])
                 yield from self._orphans_among(reads, suspects)
@@ -201,15 +249,28 @@ class Auditor:
         return AuditReads(self._client, self._context, self._cell, self._host)
 
     def _suspects(
-        self, provider: AuditedProvider, found: Mapping[str, Mapping[str, Any]]
+        self,
+        provider: AuditedProvider,
+        found: Mapping[str, Mapping[str, Any]],
+        all_of_it: bool,
     ) -> Iterator[_Suspect]:
-        """Yield the consumers of a provider that the records don't clear."""
+        """Yield the consumers of a provider that the records don't clear.
+
+        Without `all_of_it` those are left out that are surely another host's to judge: of a
+        sharing provider, the records know few.
+        """
         # The records are read after placement: they know consumers that came in between.
         known = self._records.of_each(found)
         for consumer, held in sorted(found.items()):
             evidence = known[consumer]
-            if _audited(held) and judge(provider, evidence).kind not in SETTLED:
-                yield _Suspect(provider, consumer, evidence)
+            if not _audited(held) or judge(provider, evidence).kind in SETTLED:
+                continue
+            is_known = evidence.instance is not None or evidence.migration is not None
+            if not (all_of_it or is_known):
+                seen = self._running.beside(evidence, consumer)
+                if judge(provider, replace(seen, holds_here=False)).kind not in TO_DO:
+                    continue
+            yield _Suspect(provider, consumer, evidence)
 
     def _orphans_among(self, reads: AuditReads, suspects: Iterable[_Suspect]) -> Iterator[Orphan]:
         for suspect in suspects:

@@ -5,6 +5,7 @@ find.
 """
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -75,7 +76,9 @@ def grow(outsider, cell):
 
 def audited(client, context, cell, provider=None):
     """Return what an audit finds, without ages."""
-    found = Auditor(client, context, cell, HOST).orphans(provider)
+    hypervisor = SimpleNamespace(list_instance_uuids=list)
+    auditor = Auditor(client, context, cell, HOST, lambda: hypervisor)
+    found = auditor.orphans(provider, everything=provider is None)
     return [replace(orphan, age=None) for orphan in found]
 
 

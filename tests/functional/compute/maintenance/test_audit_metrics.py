@@ -54,6 +54,7 @@ def test_the_file_has_what_was_found_and_anyone_may_read_it(sqlite_site, root, f
         "elsewhere",
         "unrecorded",
         "running",
+        "in_doubt",
         "not_ours",
         "other_type",
     }

@@ -108,15 +108,16 @@ class TestAPoolOfTwoHosts:
         hosts = two_hosts(site)
         consumer = hosts.guest(hosts.other)
         hosts.allocate({hosts.other_root: CPU, hosts.pool: DISK}, consumer)
-        ended = site.run("audit", "--delete")
-        assert ended.code == 3
+        assert site.run("audit", "--delete", "--verbose").out == "Processed 0 allocations.\n"
+        ended = site.run("audit", "--delete", "--all")
+        assert ended.code == 0
         assert f"consumer UUID {consumer} on Resource Provider {hosts.pool} are left" in ended.out
         assert "other hosts may hold of a sharing provider" in ended.out
         assert hosts.held(consumer) == {hosts.other_root: CPU, hosts.pool: DISK}
 
     def test_the_other_host_finds_the_same_of_this_one(self, hosts, neighbours):
         before = hosts.mine.everything()
-        assert hosts.other.run("audit", "--delete").code == 3
+        assert hosts.other.run("audit", "--delete").code == 0
         assert hosts.mine.everything() == before
 
     def test_it_is_deleted_where_the_provider_is_named(self, hosts, neighbours):
@@ -139,7 +140,7 @@ class TestAPoolOfTwoHosts:
         moved = hosts.guest(hosts.mine, deleted=True)
         hosts.guest(hosts.other, uuid=moved)
         hosts.allocate({hosts.root: CPU, hosts.other_root: CPU, hosts.pool: DISK}, moved)
-        assert hosts.mine.run("audit", "--delete").code == 3
+        assert hosts.mine.run("audit", "--delete").code == 4
         assert hosts.held(moved) == {hosts.other_root: CPU, hosts.pool: DISK}
 
     def test_also_where_the_other_host_s_root_shares_its_disk(self, hosts):
@@ -148,7 +149,7 @@ class TestAPoolOfTwoHosts:
         moved = hosts.guest(hosts.mine, deleted=True)
         held = {hosts.other_root: CPU, hosts.pool: DISK}
         hosts.allocate(held, moved)
-        assert hosts.mine.run("audit", "--delete").code == 3
+        assert hosts.mine.run("audit", "--delete").code == 0
         assert hosts.held(moved) == held
 
 
@@ -156,7 +157,7 @@ def test_of_a_child_of_this_host_that_shares_others_keep_theirs(hosts):
     with hosts.mine.placement() as outsider:
         child = outsider.provider(None, hosts.root, {"DISK_GB": {"total": 500}}, [SHARES])
     consumer = hosts.allocate({hosts.other_root: CPU, child: DISK})
-    assert hosts.mine.run("audit", "--delete").code == 3
+    assert hosts.mine.run("audit", "--delete").code == 0
     assert hosts.held(consumer) == {hosts.other_root: CPU, child: DISK}
 
 
@@ -172,7 +173,7 @@ def test_a_provider_that_begins_to_share_while_it_is_looked_at_is_left(hosts, mo
         return delete(self, orphan, named)
 
     monkeypatch.setattr(Deletion, "delete", shared_meanwhile)
-    assert hosts.mine.run("audit", "--delete").code == 3
+    assert hosts.mine.run("audit", "--delete").code == 0
     assert hosts.held(consumer) == {child: DISK}
 
 
@@ -212,13 +213,21 @@ class TestRecordsThatKnowNoInstance:
         assert sorted(site.folder.rglob("*")) == before
 
     def test_nothing_is_offered_for_deletion(self, hosts, site, consumer):
-        ended = site.run("audit")
-        assert (ended.code, "can be deleted" in ended.out) == (3, False)
+        ended = site.run("audit", "--all")
+        assert (ended.code, "can be deleted" in ended.out) == (0, False)
         assert ended.out.count(consumer) == 2
 
     def test_nor_in_json(self, hosts, site, consumer):
-        found = site.run("audit", "--json").json["allocations"]
+        found = site.run("audit", "--json", "--all").json["allocations"]
         assert [each["deletable"] for each in found] == [False, False]
+
+    def test_without_a_node_there_is_nothing_to_look_at(self, hosts, site, consumer, request):
+        ended = site.run("audit")
+        if "missing" in request.node.name:
+            assert (ended.code, ended.out, ended.err.count("\n")) == (5, "", 1)
+            assert f"the records in {site.state} know no node of {site.host}" in ended.err
+        else:
+            assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
 class TestWhoIsOnTheWay:
@@ -387,9 +396,9 @@ def test_force_needs_a_provider(sqlite_site):
 @pytest.mark.parametrize("named", [False, True])
 def test_a_consumer_that_is_no_instance_is_told_with_its_type_and_stays(hosts, named):
     lease = hosts.allocate({hosts.root: CPU}, consumer_type="BLAZAR_LEASE")
-    more = ("--resource_provider", hosts.root) if named else ()
+    more = ("--resource_provider", hosts.root) if named else ("--all",)
     ended = hosts.mine.run("audit", "--delete", *more)
-    assert (ended.code, hosts.held(lease)) == (3, {hosts.root: CPU})
+    assert (ended.code, hosts.held(lease)) == (0, {hosts.root: CPU})
     assert "kind unknown, type BLAZAR_LEASE, " in ended.out
 
 
@@ -399,7 +408,9 @@ def test_a_node_that_another_host_took_over_is_not_ours(hosts):
         node.host = NEIGHBOUR
         cell.compute_nodes.save(node)
     consumer = hosts.allocate({hosts.root: CPU})
-    assert hosts.mine.run("audit", "--delete").code == 3
+    ended = hosts.mine.run("audit", "--delete")
+    assert (ended.code, "know no node of" in ended.err) == (5, True)
+    assert hosts.mine.run("audit", "--delete", "--all").code == 0
     assert hosts.held(consumer) == {hosts.root: CPU}
 
 
@@ -486,8 +497,8 @@ class TestOnATerminal:
         assert (ended.code, ended.err, hosts.held(leftover)) == (4, "", {})
 
     def test_nothing_to_delete_is_no_question(self, run, hosts, neighbours):
-        ended = run(b"", "--delete")
-        assert (ended.code, ended.err) == (3, "")
+        ended = run(b"", "--delete", "--all")
+        assert (ended.code, ended.err) == (0, "")
 
     def test_looking_asks_nothing(self, run, hosts, leftover):
         ended = run(b"")

@@ -99,7 +99,7 @@ def test_the_name_of_a_provider_writes_no_lines_of_its_own(site, root, command):
         other = outsider.provider(name, inventory={"VCPU": {"total": 8}})
     leftover(site, other, resources={"VCPU": 1})
 
-    ended = site.run(command)
+    ended = site.run(command, *(["--all"] if command == "audit" else []))
 
     assert r"host2\x1b[2K\nDeleted" in ended.out
     assert "\x1b" not in ended.out
@@ -164,7 +164,7 @@ class TestWhoIsNoOrphan:
         with site.placement() as outsider:
             provider = outsider.provider(inventory={"CUSTOM_LICENSE": {"total": 5}})
             outsider.allocate({provider: {"CUSTOM_LICENSE": 1}})
-        assert site.run("audit").code == 0
+        assert site.run("audit", "--all").code == 0
 
     def test_an_instance_of_any_host_on_a_sharing_provider(self, site, root):
         instance = guest(site, root)
@@ -218,9 +218,16 @@ class TestANodeTheRecordsDoNotKnow:
 
     def test_its_consumers_are_told_and_not_deleted(self, site, elsewhere):
         provider, consumer = elsewhere
-        ended = site.run("audit", "--delete")
-        assert (ended.code, held(site, consumer)) == (3, {provider: {"VCPU": 1}})
+        ended = site.run("audit", "--delete", "--all")
+        assert (ended.code, held(site, consumer)) == (0, {provider: {"VCPU": 1}})
         assert "neither the consumer nor the provider's node is in the records" in ended.out
+
+    def test_they_aren_t_told_unless_somebody_asks_for_all(self, site, elsewhere):
+        ended = site.run("audit", "--verbose")
+        assert (ended.code, ended.out, ended.err) == (0, "Processed 0 allocations.\n", "")
+        assert site.run("audit", "--json").json["allocations"] == []
+        (told,) = site.run("audit", "--json", "--all").json["allocations"]
+        assert (told["deletable"], told["to_do"]) == (False, False)
 
     def test_they_are_deleted_if_the_provider_is_named(self, site, elsewhere):
         provider, consumer = elsewhere
@@ -349,8 +356,8 @@ def test_a_consumer_that_is_gone_before_it_is_deleted_is_not_told(site, root, mo
     leftover(site, root)
     find = audit_command.Auditor.orphans
 
-    def gone_meanwhile(auditor, provider):
-        for orphan in find(auditor, provider):
+    def gone_meanwhile(*args):
+        for orphan in find(*args):
             with site.placement() as outsider:
                 outsider.call("DELETE", f"/allocations/{orphan.consumer}")
             yield orphan

@@ -53,7 +53,7 @@ def migration(*args, **kwargs):
     return Evidence("host1", migration=move(*args, **kwargs))
 
 
-H, W, G, E, U, N, R = (
+H, W, G, E, U, N, R, D = (
     ConsumerKind.HERE,
     ConsumerKind.ON_ITS_WAY,
     ConsumerKind.GONE,
@@ -61,6 +61,7 @@ H, W, G, E, U, N, R = (
     ConsumerKind.UNRECORDED,
     ConsumerKind.NOT_OURS,
     ConsumerKind.RUNNING,
+    ConsumerKind.IN_DOUBT,
 )
 #: evidence → what it makes the consumer on the PLACES, in their order
 TABLE = {
@@ -203,7 +204,7 @@ TABLE = {
     ),
     "unknown where the driver can't list its guests": (
         Evidence("host1", runs_here=None),
-        [N] * 4,
+        [D, N, N, N],
     ),
 }
 
@@ -310,4 +311,5 @@ def test_kinds_are_settled_or_leftovers_or_for_others_to_judge():
         ConsumerKind.NOT_OURS,
         ConsumerKind.OTHER_TYPE,
         ConsumerKind.RUNNING,
+        ConsumerKind.IN_DOUBT,
     }
