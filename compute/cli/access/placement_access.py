@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from compute import config
 from compute.cli.command_line import UnusableInput
 from compute.config.placement import build_adapter
+from compute.records.cell_database.reading import read_only_uri
 from compute.report.wire.failures import (
     UNREACHABLE,
     Refusal,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 HTTP, DATABASE = "http", "database"
 #: the uuid of no provider
 NOBODY = "00000000-0000-0000-0000-000000000000"
-#: byte 18 of a SQLite file whose writers use a write-ahead log
-_WAL = 2
 
 
 class PlacementUnusable(Exception):
@@ -245,17 +244,9 @@ def _copy_of(url: sa.URL) -> Iterator[sa.URL]:
 
 
 def _reading(path: Path) -> str:
-    """Return a URI that reads the file without creating any other file.
-
-    In WAL mode, even a reader creates a missing write-ahead log. A missing log means that nobody
-    writes, so SQLite may treat the file as immutable.
-    """
     try:
-        with path.open("rb") as file:
-            header = file.read(20)
+        return read_only_uri(path)
     except OSError as error:
         raise PlacementUnusable(
             f"The placement database {path} can't be read: {error.strerror}"
         ) from error
-    unused = len(header) > 18 and header[18] == _WAL and not Path(f"{path}-wal").exists()
-    return f"{path.as_uri()}?{'immutable=1' if unused else 'mode=ro'}"

@@ -219,7 +219,7 @@ def _at_site(
     """Return what `work` returns, or FAILED, of which stderr has the reason."""
     try:
         with (
-            records(conf) as cell,
+            records(conf, read_only=not changes) as cell,
             placement_access.opened(
                 conf, config_arguments, asked.way, read_only=not changes
             ) as adapter,

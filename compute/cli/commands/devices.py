@@ -80,7 +80,7 @@ def devices(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     changes = (asked.release or asked.undo) and not asked.dry_run
     try:
         with (
-            records(conf) as cell,
+            records(conf, read_only=not changes) as cell,
             placement_access.opened(
                 conf, config_arguments, asked.way, read_only=not changes
             ) as adapter,

@@ -113,7 +113,7 @@ def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) 
     ports = network_access.ports(conf)
     try:
         with (
-            records(conf) as cell,
+            records(conf, read_only=asked.dry_run) as cell,
             placement_access.opened(
                 conf, config_arguments, asked.way, read_only=asked.dry_run
             ) as adapter,

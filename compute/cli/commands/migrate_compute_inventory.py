@@ -118,7 +118,7 @@ def _overrides(asked: argparse.Namespace) -> config.Overrides:
 def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequence[str]) -> int:
     way = asked.way or DATABASE
     with contextlib.ExitStack() as stack:
-        cell = stack.enter_context(records(conf))
+        cell = stack.enter_context(records(conf, read_only=asked.dry_run))
         driver = host_driver(conf, cell)
         nodes = _nodes(conf, driver, cell, asked.node)
         stand_in = StandIn.of(driver, conf, cell)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from compute.exceptions import InvalidConfiguration
 from compute.records.cell_database.tables import metadata
 
 if TYPE_CHECKING:
@@ -16,22 +17,55 @@ VERSION_TABLE = "berth_compute_alembic_version"
 #: the newest revision. It is written down because alembic, which reads the folder of migrations, is
 #: imported for a change of the schema only: most starts need none
 HEAD = "0002"
+KNOWN = frozenset({None, "0001", HEAD})
+
+_NEWER = (
+    "The compute node records in {} were written by a newer version of Berth: their schema is {}, "
+    "and this version knows {}. Run that version, or restore the file as it was before the upgrade."
+)
 
 # alembic keeps the migration it runs in a module's variable.
 _one_at_a_time = threading.Lock()
 
 
 def sync(engine: sa.Engine) -> None:
-    """Create or upgrade the schema; a file that is up to date is only read."""
+    """Create or upgrade the schema; a file that is up to date is only read.
+
+    Raises InvalidConfiguration if a newer version made the file.
+    """
     with _one_at_a_time, engine.begin() as connection:
         # Take the write lock before reading the version: two services may start on one file.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         if not sa.inspect(connection).get_table_names():
             _build(connection)
-        elif version(connection) != HEAD:
+        elif (known := version(connection)) != HEAD:
+            if known not in KNOWN:
+                raise InvalidConfiguration(_NEWER.format(engine.url.database, known, HEAD))
             from alembic import command
 
             command.upgrade(alembic_config(connection), "head")
+
+
+def is_readable(engine: sa.Engine) -> bool:
+    """Say whether the tables can be read as they are; if not, an upgrade of a copy helps.
+
+    Raises InvalidConfiguration if a newer version made the file, and took a column away.
+    """
+    with engine.connect() as connection:
+        known = version(connection)
+        if known in KNOWN:
+            return known == HEAD
+        inspector = sa.inspect(connection)
+        tables = {*inspector.get_table_names()}
+        for table in metadata.sorted_tables:
+            has = (
+                {column["name"] for column in inspector.get_columns(table.name)}
+                if (table.name in tables)
+                else set()
+            )
+            if not {column.name for column in table.columns} <= has:
+                raise InvalidConfiguration(_NEWER.format(engine.url.database, known, HEAD))
+    return True
 
 
 def _build(connection: sa.Connection) -> None:

@@ -1,5 +1,6 @@
 """The cell database in an SQLite file of the state path."""
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -12,10 +13,12 @@ from typing import Any, Generic
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite as SQLiteDialect
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.pool import StaticPool
 
 from compute.exceptions import InvalidConfiguration
 from compute.records.aggregate import Aggregate, HostMapping
 from compute.records.cell_database import schema, tables
+from compute.records.cell_database.reading import read_only_uri
 from compute.records.cell_database.repositories import (
     Aggregates,
     ComputeNodes,
@@ -163,12 +166,13 @@ class SQLStore(Generic[R]):
 
 
 class SQLiteCellDatabase:
-    """A cell database in one SQLite file; a missing file is made."""
+    """A cell database in one SQLite file; a missing file is made.
 
-    def __init__(self, path: str) -> None:
-        self._engine = engine = sa.create_engine(f"sqlite:///{path}")
-        sa.event.listen(engine, "connect", _settings)
-        schema.sync(engine)
+    :param read_only: the file is there, and neither it nor any file beside it is changed
+    """
+
+    def __init__(self, path: str, read_only: bool = False) -> None:
+        self._engine = engine = _reading_engine(path) if read_only else _engine(path)
         self.compute_nodes = ComputeNodes(SQLStore(engine, tables.compute_nodes, ComputeNode))
         self.services = ServiceRecords(SQLStore(engine, tables.services, Service))
         self.instances = Instances(SQLStore(engine, tables.instances, Instance))
@@ -179,7 +183,7 @@ class SQLiteCellDatabase:
             SQLStore(engine, tables.own_allocations, OwnAllocation)
         )
         # This connection never writes: data_version counts the changes of other connections.
-        self._watching = sqlite3.connect(path, check_same_thread=False)
+        self._watching = _connected(path, read_only)
         self._watching_lock = threading.Lock()
 
     def mark(self) -> Hashable:
@@ -193,6 +197,43 @@ class SQLiteCellDatabase:
         self._engine.dispose()
 
 
+def _engine(path: str) -> sa.Engine:
+    engine = sa.create_engine(f"sqlite:///{path}")
+    sa.event.listen(engine, "connect", _settings)
+    try:
+        schema.sync(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _reading_engine(path: str) -> sa.Engine:
+    """Return an engine that only reads the file; for an older schema one of an upgraded copy."""
+    url = f"sqlite:///{path}"
+    engine = sa.create_engine(url, creator=lambda: _connected(path, read_only=True))
+    is_readable = False
+    try:
+        is_readable = schema.is_readable(engine)
+    finally:
+        if not is_readable:
+            engine.dispose()
+    if is_readable:
+        return engine
+    copy = sqlite3.connect(":memory:", check_same_thread=False)
+    with contextlib.closing(_connected(path, read_only=True)) as original:
+        original.backup(copy)
+    engine = sa.create_engine(url, creator=lambda: copy, poolclass=StaticPool)
+    schema.sync(engine)
+    return engine
+
+
+def _connected(path: str, read_only: bool) -> sqlite3.Connection:
+    if not read_only:
+        return sqlite3.connect(path, check_same_thread=False)
+    return sqlite3.connect(read_only_uri(path), uri=True, check_same_thread=False)
+
+
 def _settings(connection: sqlite3.Connection, _record: object) -> None:
     # WAL: readers don't wait for a writer. NORMAL: a power failure may lose the last write, which
     # the next periodic update repeats.
@@ -201,22 +242,39 @@ def _settings(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA busy_timeout=30000")
 
 
-def open_in(state_path: str) -> SQLiteCellDatabase:
+def open_in(state_path: str, read_only: bool = False) -> SQLiteCellDatabase:
     """Open the cell database of a state path, making directory and file when missing.
+
+    :param read_only: the file is there; leave it, and the files beside it, as they are
 
     Raises InvalidConfiguration if that can't be done.
     """
     path = os.path.join(state_path, FILE_NAME)
     try:
-        os.makedirs(state_path, exist_ok=True)
-        return SQLiteCellDatabase(path)
+        if not read_only:
+            os.makedirs(state_path, exist_ok=True)
+        return SQLiteCellDatabase(path, read_only)
     except (OSError, DBAPIError, sqlite3.Error) as error:
         reason: object = error
         if isinstance(error, OSError):
             reason = error.strerror
         elif isinstance(error, DBAPIError):
             reason = error.orig
+        if _is_damaged(reason):
+            raise InvalidConfiguration(
+                f"The compute node records in {path} are damaged: {reason}. Restore the file."
+            ) from error
+        if read_only:
+            raise InvalidConfiguration(
+                f"The compute node records in {path} can't be read: {reason}."
+            ) from error
         raise InvalidConfiguration(
             f"The compute node records can't be kept in {path}: {reason}. "
             "Set state_path to a directory this service may write to."
         ) from error
+
+
+def _is_damaged(reason: object) -> bool:
+    """Say whether SQLite finds something else in the file than a database of its own."""
+    is_refused = isinstance(reason, sqlite3.OperationalError)
+    return isinstance(reason, sqlite3.DatabaseError) and not is_refused
