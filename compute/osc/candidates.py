@@ -46,6 +46,9 @@ class ExplainCandidates(ShowOne):
                 found["relaxations"], lambda one: f"{one['text']}: {_trees(one)}"
             ),
         }
+        # an older service doesn't say it
+        if not found.get("relaxations_complete", True):
+            shown["relaxations_complete"] = False
         if "provider" in found:
             shown["provider"] = listing([found["provider"]], _near)
         return tuple(shown), safe(tuple(shown.values()), parsed_args.formatter)

@@ -37,6 +37,10 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
         yield "What would help (trees that then have candidates):"
         for one in shown["relaxations"]:
             yield from wrapped(f"{one['trees']:>8}  {one['text']}", 0, 10)
+    # an older service doesn't say it
+    if not shown.get("relaxations_complete", True):
+        yield ""
+        yield "There was no time to try all changes that might help."
 
 
 def _steps(steps: list[dict[str, Any]]) -> Iterator[str]:

@@ -12,17 +12,17 @@ from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 from tests.extent import examples
 from tests.properties.stage import AGGREGATE_UUIDS, Stage
-from tests.properties.test_explanations import Judge, check_missing
+from tests.properties.test_explanations import Judge, changed, check_missing
 from tests.properties.twin import Stock, UnknownName, World
 from tests.properties.worlds import UNKNOWN_CLASS, UNKNOWN_TRAIT, clouds, questions
 
-QUESTIONS_PER_CLOUD = 6
+QUESTIONS_PER_CLOUD = 5
 AMOUNTS = ("capacity", "min_unit", "max_unit", "step_size")
 ABSENT = ("no_inventory", "no_sharing")
 #: a trait that every provider of a mended cloud has, for groups that ask for nothing else any more
 ANY = "CUSTOM_ANY"
 few_examples = settings(
-    max_examples=examples(30, 300),
+    max_examples=examples(20, 200),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -291,3 +291,25 @@ def words(judge, question):
     """Return all that an explanation says but the steps, which are those of the query."""
     found = explain(judge.snapshot, judge.request(question), endless()).as_json()
     return {name: told for name, told in found.items() if name != "steps"}
+
+
+@few_examples
+@given(data=st.data())
+def test_the_nearest_lower_amount_that_helps_is_told(stage, data):
+    for judge, question in drawn(stage, data):
+        wanted = len(judge.fruitful(question))
+        found = explain(judge.snapshot, judge.request(question), endless()).as_json()
+        told = {
+            (one["change"].get("group", ""), one["change"]["lower"]): one["change"]["to"]
+            for one in found["relaxations"]
+            if "lower" in one["change"]
+        }
+        best = {}
+        for ask in question.asks:
+            for name, amount in ask.resources.items():
+                for lower in range(amount - 1, 0, -1):
+                    change = {"lower": name, "to": lower, "group": ask.suffix}
+                    if len(judge.fruitful(changed(judge, question, change))) > wanted:
+                        best[ask.suffix, name] = lower
+                        break
+        assert len(found["relaxations"]) == 20 or told == best

@@ -89,7 +89,7 @@ def check(judge, question):
             explain(judge.snapshot, request, endless())
         return
 
-    found = explain(judge.snapshot, request, endless())
+    found = explain(judge.snapshot, request, endless(), root_traits=judge.version >= 35)
 
     answer = found.as_json()
     roots = {name for name, provider in judge.cloud.providers.items() if provider.parent is None}
@@ -148,9 +148,11 @@ def check_missing(judge, miss, question):
 
 def changed(judge, question, change):
     """Return the question as a client changes it."""
-    if "lower" in change:
+    if "drop" not in change:
+        name = change.get("lower") or change["raise"]
+        assert change.keys() <= {"lower", "raise", "to", "group"}
         asks = [
-            dataclasses.replace(ask, resources={**ask.resources, change["lower"]: change["to"]})
+            dataclasses.replace(ask, resources={**ask.resources, name: change["to"]})
             if ask.suffix == change.get("group", "")
             else ask
             for ask in question.asks
@@ -159,7 +161,7 @@ def changed(judge, question, change):
         return dataclasses.replace(question, asks=tuple(asks))
     parameter, value = change["drop"].split("=")
     if parameter == "group_policy":
-        assert value == "isolate"
+        assert (value, change["add"]) == ("isolate", "group_policy=none")
         return dataclasses.replace(question, policy="none")
     values = frozenset(value.removeprefix("in:").split(","))
     if parameter == "same_subtree":
@@ -173,7 +175,12 @@ def changed(judge, question, change):
         )
     asks = [without(judge, ask, parameter, value, values) for ask in question.asks]
     assert asks != list(question.asks)
-    return dataclasses.replace(question, asks=tuple(asks))
+    easier = dataclasses.replace(question, asks=tuple(asks))
+    if "add" not in change:
+        return easier
+    assert change["add"] == f"root_required={value}"
+    assert not question.root_required | question.root_forbidden
+    return dataclasses.replace(easier, root_required=values)
 
 
 def without(judge, ask, parameter, value, values):

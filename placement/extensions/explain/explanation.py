@@ -23,7 +23,7 @@ from placement.extensions.explain.conflicts import TreeConflict
 from placement.extensions.explain.explanation_text import Reasoned
 from placement.extensions.explain.judged_trees import judged
 from placement.extensions.explain.nearest import Miss, Misses
-from placement.extensions.explain.relaxations import Relaxation, relaxations_of
+from placement.extensions.explain.relaxations import Relaxation, Relaxations, relaxations_of
 from placement.extensions.explain.step_record import SearchStep, Steps
 from placement.schemas.json_schema import Json
 
@@ -81,6 +81,7 @@ class Explanation:
     :param ended: what ended the search; None if it wasn't ended early
     :param nearest: the trees without candidates that come nearest to having one
     :param provider: what one provider lacks, if it was asked for
+    :param all_tried: whether there was time to try all changes that might help
     :param conflicts: what can't be met together in the trees without candidates
     """
 
@@ -97,6 +98,7 @@ class Explanation:
     relaxations: tuple[Relaxation, ...]
     provider: NamedMiss | None = None
     conflicts: tuple[TreeConflict, ...] = ()
+    all_tried: bool = False
 
     @property
     def left(self) -> int:
@@ -117,6 +119,7 @@ class Explanation:
             "reasons": [reasoned.as_json() for reasoned in self.reasons],
             "nearest": [miss.as_json() for miss in self.nearest],
             "relaxations": [relaxation.as_json() for relaxation in self.relaxations],
+            "relaxations_complete": self.all_tried,
         }
         if self.provider is not None:
             shown["provider"] = self.provider.as_json()
@@ -141,6 +144,7 @@ def explain(
     provider: int | None = None,
     relaxations: bool = True,
     relaxing: Callable[[], Budget] | None = None,
+    root_traits: bool = True,
 ) -> Explanation:
     """Run a search, whatever its limit, and account for every step.
 
@@ -152,6 +156,7 @@ def explain(
     :param relaxations: whether to find out what would help
     :param relaxing: returns what finding that out may cost, called when it begins; None: what is
         left of `budget`
+    :param root_traits: whether a query of this microversion may have root_required
     """
     steps = Steps(snapshot, request)
     found = judged(snapshot, request, steps, budget)
@@ -161,10 +166,12 @@ def explain(
     if found.conditions is not None:
         misses = Misses(snapshot, request, found.conditions, found.conflicts, fruitless, budget)
         nearest = misses.nearest(_MOST_NEAREST)
-    helping: tuple[Relaxation, ...] = ()
+    helping = Relaxations()
     if relaxations and not found.ended and found.conditions is not None:
         allowed = budget if relaxing is None else relaxing()
-        helping = relaxations_of(snapshot, request, found.conditions, found.fruitful, allowed)
+        helping = relaxations_of(
+            snapshot, request, found.conditions, found.fruitful, allowed, root_traits
+        )
     of_provider = None
     if provider is not None and misses is not None:
         is_root = bool(snapshot.forest.is_root[provider])
@@ -190,9 +197,10 @@ def explain(
         tuple(steps.steps),
         reasons,
         tuple(near),
-        helping,
+        helping.found,
         named[-1] if of_provider is not None else None,
         tuple(found.conflicts),
+        helping.complete,
     )
 
 

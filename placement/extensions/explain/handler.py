@@ -49,6 +49,7 @@ def show(call: Call) -> flask.Response:
         lambda: relaxing_of(call),
         own.get("provider"),
         consumer,
+        call.at_least(35),
     )
     return call.reply(found.as_json(), modified=NOW)
 

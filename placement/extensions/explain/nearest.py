@@ -304,6 +304,9 @@ def _order(missing: Sequence[Missing]) -> tuple[int, float]:
 
 def _distinct(missing: list[Missing]) -> list[Missing]:
     """Leave out repetitions: classes of one group may fail for the same reason."""
-    return list({(one.group, one.reason, one.name): one for one in reversed(missing)}.values())[
-        ::-1
-    ]
+    found: dict[object, Missing] = {}
+    for one in missing:
+        # sums of groups differ by provider
+        where = one.slot if one.reason is Reason.TOGETHER else None
+        found.setdefault((one.group, one.reason, one.name, where), one)
+    return list(found.values())

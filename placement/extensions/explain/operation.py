@@ -34,6 +34,7 @@ def explained(
     relaxing: Callable[[], Budget],
     provider: str | None = None,
     consumer: str | None = None,
+    root_traits: bool = True,
 ) -> Explanation:
     """Explain the search for a request.
 
@@ -43,6 +44,7 @@ def explained(
     :param relaxing: returns what finding out what would help may cost; called after the search
     :param provider: uuid or name of a provider: the explanation then has all that it lacks
     :param consumer: uuid of a consumer: the search is as if what it holds were free
+    :param root_traits: whether the query may have root_required
     """
     slot = None
     if consumer is not None:
@@ -61,6 +63,7 @@ def explained(
             naming=names_from(database),
             provider=slot,
             relaxing=relaxing,
+            root_traits=root_traits,
         )
     except SearchEnded as ended:
         raise error_of(ended, snapshot, budget) from ended

@@ -1,11 +1,11 @@
 """Finds changes of a request with which more trees have candidates (extensions.md 5).
 
-A change drops one condition, or lowers one amount. The search itself tries each of them.
+A change drops one condition (`fewer_conditions.py`), or asks for another amount. The search itself
+tries each of them.
 """
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -17,21 +17,25 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import Search
 from placement.errors import BadRequest
-from placement.extensions.explain.conditions import Condition, RequestConditions, listed
+from placement.extensions.explain.conditions import Condition, RequestConditions, in_order
+from placement.extensions.explain.fewer_conditions import changes_of, with_group
 from placement.schemas.json_schema import Json
 
 #: how many changes are shown
 _MOST = 20
 #: how many amounts are tried in place of one
 _TRIES = 4
+#: sums of what other groups may take of one provider
+_MOST_SUMS = 32
 
 
 @dataclasses.dataclass(frozen=True)
 class Relaxation:
     """One change of the request that helps.
 
-    :param change: `drop` with the parameter to leave out of the query, or `lower` with a class, its
-        `group` if that has a suffix, and the amount `to` ask for
+    :param change: `drop` with the parameter to leave out of the query, and `add` with one to put in
+        its place; or `lower` or `raise` with a class, its `group` if that has a suffix, and the
+        amount `to` ask for
     :param text: the same in words
     :param trees: how many trees then have candidates
     """
@@ -45,35 +49,49 @@ class Relaxation:
         return {"change": self.change, "text": self.text, "trees": self.trees}
 
 
+@dataclasses.dataclass(frozen=True)
+class Relaxations:
+    """The changes of a request that help.
+
+    :param complete: whether there was time to try all changes
+    """
+
+    found: tuple[Relaxation, ...] = ()
+    complete: bool = False
+
+
 def relaxations_of(
     snapshot: Snapshot,
     request: CandidateRequest,
     conditions: RequestConditions,
     fruitful: Mask,
     budget: Budget,
-) -> tuple[Relaxation, ...]:
+    root_traits: bool,
+) -> Relaxations:
     """Return the changes that give more trees candidates, the most helpful first.
 
     Changes that aren't tried before the budget is used up are left out.
 
     :param conditions: what the request consists of
     :param fruitful: the roots whose trees have candidates without any change
+    :param root_traits: whether the query may have root_required
     """
-    known = int(fruitful.sum())
+    known, complete = int(fruitful.sum()), True
     found: list[Relaxation] = []
     try:
-        for change, text, easier in _dropping(request):
+        for change, text, easier in changes_of(snapshot, request, root_traits):
             trees = _trees(snapshot, easier, budget)
             if trees > known:
                 found.append(Relaxation(change, text, trees))
-        for number, group in enumerate(request.groups):
-            for name in group.resources:
-                lowered = _lowered(snapshot, request, conditions, number, name, known, budget)
-                found += [lowered] if lowered is not None else []
+        for group in sorted(request.groups, key=lambda one: in_order(one.suffix)):
+            for name in sorted(group.resources):
+                asking = _OtherAmounts(snapshot, request, conditions, group, name, known, budget)
+                found += asking.lowered()
+                found += asking.raised()
     except (OutOfTime, OutOfMemory):
-        pass
+        complete = False
     found.sort(key=lambda relaxation: -relaxation.trees)
-    return tuple(found[:_MOST])
+    return Relaxations(tuple(found[:_MOST]), complete)
 
 
 def _trees(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> int:
@@ -94,54 +112,106 @@ def _trees(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> int
     return found
 
 
-def _lowered(
-    snapshot: Snapshot,
-    request: CandidateRequest,
-    conditions: RequestConditions,
-    number: int,
-    name: str,
-    known: int,
-    budget: Budget,
-) -> Relaxation | None:
-    """Return the nearest lower amount of a class that helps; None: none does."""
-    group = request.groups[number]
-    asked = group.resources[name]
-    for amount in _amounts(snapshot, conditions, group, name, budget):
-        resources = {**group.resources, name: amount}
-        easier = _with_group(request, number, dataclasses.replace(group, resources=resources))
-        trees = _trees(snapshot, easier, budget)
-        if trees > known:
-            change: Json = {"lower": name, "to": amount}
-            text = f"{name} {asked} → {amount}"
-            if group.suffix:
-                change = {"lower": name, "group": group.suffix, "to": amount}
-                text += f" in group {group.suffix}"
-            return Relaxation(change, text, trees)
-    return None
+class _OtherAmounts:
+    """Other amounts of one class in one group.
 
-
-def _amounts(
-    snapshot: Snapshot, conditions: RequestConditions, group: Group, name: str, budget: Budget
-) -> list[int]:
-    """Return lower amounts to try, the largest first.
-
-    They are what providers have that meet all other conditions. If some of these have enough, one
-    amount isn't the problem, but the sum of several groups is: then fractions of the amount are
-    tried, too.
+    :param known: how many trees have candidates of the amount that is asked for
     """
-    asked = group.resources[name]
-    class_id = snapshot.names.class_ids.get(name, -1)
-    column = snapshot.column(class_id)
-    if not len(column.slots) or asked <= 1:
-        return []
-    providers = _otherwise_fitting(snapshot, conditions, group.suffix, name, budget)[column.slots]
-    step = np.maximum(column.step_size, 1)
-    below = np.minimum(column.room.astype(np.int64), min(asked - 1, LARGEST)) // step * step
-    fitting = below[providers & (below >= np.maximum(column.min_unit, 1))]
-    nearest = np.unique(fitting)[::-1][:_TRIES].tolist()
-    if nearest and nearest[0] >= asked - 1:
-        nearest += [amount for amount in (asked * 3 // 4, asked // 2, asked // 4, 1) if amount]
-    return sorted({int(amount) for amount in nearest if 0 < amount < asked}, reverse=True)
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        request: CandidateRequest,
+        conditions: RequestConditions,
+        group: Group,
+        name: str,
+        known: int,
+        budget: Budget,
+    ) -> None:
+        self._snapshot, self._request, self._conditions = snapshot, request, conditions
+        self._group, self._name, self._known, self._budget = group, name, known, budget
+        self._asked = group.resources[name]
+        self._column = snapshot.column(snapshot.names.class_ids.get(name, -1))
+
+    def lowered(self) -> Iterator[Relaxation]:
+        """Yield the nearest lower amount that helps, if one does."""
+        amounts = self._lower()
+        for amount in amounts[:_TRIES]:
+            if trees := self._helping(amount):
+                yield self._relaxation("lower", amount, trees)
+                return
+        # most clouds have candidates of each amount below one that they have candidates of
+        further, best = amounts[_TRIES:], None
+        while further:
+            place = 0 if best is None and len(further) == 1 else len(further) // 2
+            if trees := self._helping(further[place]):
+                best = further[place], trees
+                further = further[:place]
+            else:
+                further = further[place + 1 :]
+        if best is not None:
+            yield self._relaxation("lower", *best)
+
+    def raised(self) -> Iterator[Relaxation]:
+        """Yield the nearest larger amount that helps, as it suits min_unit and step_size."""
+        if self._asked > LARGEST:
+            return
+        column, asked = self._column, self._asked
+        step = np.maximum(column.step_size, 1)
+        suiting = -(-np.maximum(column.min_unit, asked) // step) * step
+        larger = np.unique(suiting[(suiting > asked) & (suiting <= column.room)])
+        for amount in larger[:_TRIES].tolist():
+            if trees := self._helping(amount):
+                yield self._relaxation("raise", amount, trees)
+                return
+
+    def _helping(self, amount: int) -> int:
+        """Return how many trees have candidates of the amount; 0 if that are no more."""
+        resources = {**self._group.resources, self._name: amount}
+        other = dataclasses.replace(self._group, resources=resources)
+        trees = _trees(self._snapshot, with_group(self._request, other), self._budget)
+        return trees if trees > self._known else 0
+
+    def _relaxation(self, how: str, amount: int, trees: int) -> Relaxation:
+        change: Json = {how: self._name, "to": amount}
+        text = f"{self._name} {self._asked} → {amount}"
+        if self._group.suffix:
+            change["group"] = self._group.suffix
+            text += f" in group {self._group.suffix}"
+        return Relaxation(change, text, trees)
+
+    def _lower(self) -> list[int]:
+        """Return lower amounts to try, the largest first.
+
+        They are what providers have that meet all other conditions, and what other groups leave of
+        it. Where these don't help, fractions of the amount may.
+        """
+        column, asked = self._column, self._asked
+        if not len(column.slots) or asked <= 1:
+            return []
+        providers = _otherwise_fitting(
+            self._snapshot, self._conditions, self._group.suffix, self._name, self._budget
+        )[column.slots]
+        step, least = np.maximum(column.step_size, 1), np.maximum(column.min_unit, 1)
+        found: set[int] = set()
+        for taken in self._of_others():
+            left = np.minimum(column.room.astype(np.int64) - taken, min(asked - 1, LARGEST))
+            below = left // step * step
+            found.update(np.unique(below[providers & (below >= least)]).tolist())
+        if found:
+            found |= {asked * 3 // 4, asked // 2, asked // 4, 1}
+        return sorted({int(amount) for amount in found if 0 < amount < asked}, reverse=True)
+
+    def _of_others(self) -> list[int]:
+        """Return how much of the class other groups may take of the same provider."""
+        sums = {0}
+        for group in self._request.groups:
+            if group.suffix != self._group.suffix and self._name in group.resources:
+                more = min(group.resources[self._name], LARGEST)
+                sums |= {one + more for one in sums}
+            if len(sums) > _MOST_SUMS:
+                break
+        return sorted(sums)[:_MOST_SUMS]
 
 
 def _otherwise_fitting(
@@ -194,72 +264,3 @@ def _meeting(
 
 def _is_amount(condition: Condition, name: str) -> bool:
     return condition.asked is not None and condition.name == name
-
-
-def _dropping(
-    request: CandidateRequest,
-) -> Iterator[tuple[Json, str, CandidateRequest]]:
-    """Yield the request without each of its conditions: the change, its text, the rest."""
-    for parameter, text, easier in _dropped_from_all(request):
-        yield {"drop": parameter}, f"without {text}", easier
-    for number, group in enumerate(request.groups):
-        of_group = f" in group {group.suffix}" if group.suffix else ""
-        for parameter, value, text, other in _dropped_from_group(group):
-            change = {"drop": f"{parameter}{group.suffix}={value}"}
-            yield change, f"without {text}{of_group}", _with_group(request, number, other)
-
-
-def _dropped_from_all(request: CandidateRequest) -> Iterator[tuple[str, str, CandidateRequest]]:
-    def without(**changes: Any) -> CandidateRequest:
-        return dataclasses.replace(request, **changes)
-
-    for trait in sorted(request.root_required):
-        text = f"root_required={trait}"
-        yield text, text, without(root_required=request.root_required - {trait})
-    for trait in sorted(request.root_forbidden):
-        text = f"root_required=!{trait}"
-        yield text, text, without(root_forbidden=request.root_forbidden - {trait})
-    if request.isolate:
-        yield "group_policy=isolate", "group_policy=isolate", without(isolate=False)
-    for suffixes in dict.fromkeys(request.same_subtree):
-        others = tuple(other for other in request.same_subtree if other != suffixes)
-        if _may_stand_alone(request, suffixes, others):
-            text = f"same_subtree={','.join(sorted(suffixes))}"
-            yield text, text, without(same_subtree=others)
-
-
-def _may_stand_alone(
-    request: CandidateRequest, suffixes: frozenset[str], others: tuple[frozenset[str], ...]
-) -> bool:
-    """Say whether a query without this same_subtree is valid: groups without resources need one."""
-    bare = {group.suffix for group in request.groups if not group.resources}
-    return all(any(suffix in other for other in others) for suffix in bare & suffixes)
-
-
-def _dropped_from_group(group: Group) -> Iterator[tuple[str, str, str, Group]]:
-    """Yield the group without each of its conditions: parameter, value, text, the rest."""
-
-    def without(**changes: Any) -> Group:
-        return dataclasses.replace(group, **changes)
-
-    for names in dict.fromkeys(group.required):
-        left = tuple(other for other in group.required if other != names)
-        yield "required", listed(names), listed(names), without(required=left)
-    for name in sorted(group.forbidden):
-        left_ = group.forbidden - {name}
-        yield "required", f"!{name}", f"forbidden {name}", without(forbidden=left_)
-    for uuids in dict.fromkeys(group.member_of):
-        left = tuple(other for other in group.member_of if other != uuids)
-        text = f"member_of {listed(uuids)}"
-        yield "member_of", listed(uuids), text, without(member_of=left)
-    for uuid in sorted(group.not_member_of):
-        left_ = group.not_member_of - {uuid}
-        yield "member_of", f"!{uuid}", f"forbidden aggregate {uuid}", without(not_member_of=left_)
-    if group.in_tree is not None:
-        text = f"in_tree {group.in_tree}"
-        yield "in_tree", group.in_tree, text, without(in_tree=None)
-
-
-def _with_group(request: CandidateRequest, number: int, group: Group) -> CandidateRequest:
-    groups = (*request.groups[:number], group, *request.groups[number + 1 :])
-    return dataclasses.replace(request, groups=groups)

@@ -78,8 +78,9 @@ _STEP: Json = closed_object(
 )
 _CHANGED: Json = {
     "oneOf": [
-        exactly({"drop": STRING}),
+        closed_object({"drop": STRING, "add": STRING}, ["drop"]),
         closed_object({"lower": STRING, "group": STRING, "to": _COUNT}, ["lower", "to"]),
+        closed_object({"raise": STRING, "group": STRING, "to": _COUNT}, ["raise", "to"]),
     ]
 }
 
@@ -117,6 +118,7 @@ EXPLAINED: AnswerTable = {
                     "items": exactly({"change": _CHANGED, "text": STRING, "trees": _COUNT}),
                     "maxItems": 20,
                 },
+                "relaxations_complete": {"type": "boolean"},
                 "provider": _NEAR,
             },
             [
@@ -128,6 +130,7 @@ EXPLAINED: AnswerTable = {
                 "reasons",
                 "nearest",
                 "relaxations",
+                "relaxations_complete",
             ],
         )
     )

@@ -54,18 +54,21 @@ export function queryOf({ resources, traits, aggregates, more }) {
 /**
  * Return the query after a relaxation.
  * @param {string} query
- * @param {{drop: string}|{lower: string, to: number, group: string|undefined}} change
+ * @param {{drop: string, add: string|undefined}|{to: number, group: string|undefined}} change
+ *   the second has the class as `lower` or `raise`
  */
 export function relaxed(query, change) {
   const parameters = parametersOf(query);
-  const next = change.drop === undefined ? lowered(parameters, change) : without(parameters, change.drop);
-  return written(next);
+  if (change.drop === undefined) return written(withAmount(parameters, change));
+  const left = without(parameters, change.drop);
+  return written(change.add ? [...left, ...parametersOf(change.add)] : left);
 }
 
-function lowered(parameters, { lower, to, group = "" }) {
+function withAmount(parameters, { lower, raise, to, group = "" }) {
+  const name = lower ?? raise;
   return parameters.map(([key, value]) => {
     if (key !== `resources${group}`) return [key, value];
-    const parts = value.split(",").map((part) => (part.split(":")[0] === lower ? `${lower}:${to}` : part));
+    const parts = value.split(",").map((part) => (part.split(":")[0] === name ? `${name}:${to}` : part));
     return [key, parts.join(",")];
   });
 }

@@ -90,13 +90,13 @@ function explained(found, query) {
         element("p", { class: "quiet" }, `${count(found.candidates, "candidate")} in all.`),
     ),
     found.provider && whyNot(found.provider),
-    found.relaxations.length > 0 && relaxations(found.relaxations, query),
+    (found.relaxations.length > 0 || !found.relaxations_complete) && relaxations(found, query),
     found.steps.length > 0 && funnel(found.steps, trees.total),
     found.nearest.length > 0 && nearest(found.nearest),
   ];
 }
 
-function relaxations(changes, query) {
+function relaxations({ relaxations: changes, relaxations_complete: complete }, query) {
   return element(
     "section",
     { class: "panel" },
@@ -113,6 +113,7 @@ function relaxations(changes, query) {
         ),
       ),
     ),
+    !complete && element("p", { class: "quiet" }, "There was no time to try all changes."),
   );
 }
 

@@ -1,15 +1,27 @@
 """What would help is looked for within its budget."""
 
+import dataclasses
 import itertools
 
+import pytest
+
 from placement.candidates.budget import Budget
+from placement.candidates.cloud.columns import Column
 from placement.candidates.request import CandidateRequest, Group
 from placement.extensions.explain import relaxations
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
-from tests.unit.placement.candidates.snapshots import host
+from tests.unit.placement.candidates.snapshots import child, host
 
 MORE_THAN_THERE_IS = 8
+
+
+def with_units(snapshot, **units):
+    """Return the cloud of one provider with 16 VCPU and these units."""
+    plain = {"min_unit": 1, "max_unit": 16, "step_size": 1} | units
+    values = [[16], [0], *([number] for number in plain.values()), [1.0], [0]]
+    key = snapshot.names.class_ids["VCPU"]
+    return dataclasses.replace(snapshot, columns={key: Column.of([0], values)})
 
 
 def test_what_would_help_ends_with_its_budget_however_many_groups_there_are(clouds, monkeypatch):
@@ -31,3 +43,58 @@ def test_what_would_help_ends_with_its_budget_however_many_groups_there_are(clou
 
     assert found.verdict == "none"
     assert 0 < len(compared) <= looks
+
+
+def helping(clouds, providers, request, **given):
+    found = explain(clouds.snapshot(providers), request, endless(), **given)
+    return [(one.change, one.text, one.trees) for one in found.relaxations]
+
+
+def test_a_group_policy_becomes_none_as_a_query_of_several_groups_must_have_one(clouds):
+    groups = (Group("_A", {"VGPU": 1}), Group("_B", {"VGPU": 1}))
+
+    found = helping(clouds, {"a": host(VGPU=2)}, CandidateRequest(groups, isolate=True))
+
+    change = {"drop": "group_policy=isolate", "add": "group_policy=none"}
+    assert found == [(change, "without group_policy=isolate", 1)]
+
+
+@pytest.mark.parametrize(("root_traits", "count"), [(True, 2), (False, 1)])
+def test_a_trait_of_the_root_may_be_required_of_the_root(clouds, root_traits, count):
+    providers = {"a": (None, {}, ["HW_CPU_X86_AVX2"], []), "n0": child("a", VCPU=4)}
+    avx = frozenset(["HW_CPU_X86_AVX2"])
+
+    found = helping(
+        clouds,
+        providers,
+        CandidateRequest((Group("", {"VCPU": 1}, (avx,)),)),
+        root_traits=root_traits,
+    )
+
+    change = {"drop": "required=HW_CPU_X86_AVX2", "add": "root_required=HW_CPU_X86_AVX2"}
+    text = "root_required=HW_CPU_X86_AVX2 in place of required=HW_CPU_X86_AVX2"
+    assert len(found) == count
+    assert ((change, text, 1) in found) is root_traits
+
+
+@pytest.mark.parametrize(
+    ("units", "asked", "to"), [({"step_size": 4}, 6, 8), ({"min_unit": 5}, 3, 5)]
+)
+def test_an_amount_is_rounded_up_to_what_units_allow(clouds, units, asked, to):
+    snapshot = with_units(clouds.snapshot({"a": host(VCPU=16)}), **units)
+
+    found = explain(snapshot, CandidateRequest((Group("", {"VCPU": asked}),)), endless())
+
+    told = [one.as_json() for one in found.relaxations if "raise" in one.change]
+    text = f"VCPU {asked} → {to}"
+    assert told == [{"change": {"raise": "VCPU", "to": to}, "text": text, "trees": 1}]
+
+
+def test_what_there_was_no_time_to_try_is_said(clouds):
+    request = CandidateRequest((Group("", {"VCPU": MORE_THAN_THERE_IS}),))
+    snapshot = clouds.snapshot({"a": host(VCPU=7)})
+
+    for looks, complete in ((1, False), (1000, True)):
+        budget = Budget(looks, None, clock=itertools.count().__next__)
+        found = explain(snapshot, request, endless(), relaxing=lambda kept=budget: kept)
+        assert found.as_json()["relaxations_complete"] is complete
