@@ -18,12 +18,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage.driver.drivers import StatementDriver
+from placement.storage.driver.drivers import NUMBERED, StatementDriver
+from placement.storage.driver.list_parameters import LENGTHS, lists_in, short_length, spread
 
 Rows = list[tuple[Any, ...]]
 Values = Mapping[str, Any]
 #: what converts a value of a row, with the value's position in the row
 Readers = list[tuple[int, Callable[[Any], Any]]]
+#: lists by name, with the lengths in which short ones are written
+Lengths = tuple[tuple[str, int | None], ...]
 #: Up to so many rows are stored by one INSERT that has parameters for each of them. For more rows
 #: the driver repeats the statement.
 _ROWS_AT_ONCE = 32
@@ -49,28 +52,43 @@ class Compiled:
     def form(self, driver: StatementDriver, given: Values) -> "DriverText":
         """Return the statement as text for a driver.
 
-        :param given: the values; for an INSERT their names decide
+        :param given: the values; for an INSERT their names decide, for lists their lengths
         """
-        key = (driver, *given) if self._is_insert else driver
+        lengths: Lengths = ()
+        if driver.style == NUMBERED and self._lists:
+            lengths = tuple([(name, short_length(given[name])) for name in self._lists])
+        key = (driver, *given) if self._is_insert else (driver, lengths)
         form = self._forms.get(key)
         if form is None:
             columns = list(given) if self._is_insert else None
-            form = self._forms[key] = DriverText(self.statement, driver, columns)
+            form = self._forms[key] = DriverText(self.statement, driver, columns, lengths)
         return form
+
+    @functools.cached_property
+    def _lists(self) -> tuple[str, ...]:
+        return lists_in(self.statement)
 
 
 class DriverText:
-    """A statement as text for one driver."""
+    """A statement as text for one driver.
+
+    :param lengths: of its lists
+    """
 
     def __init__(
-        self, statement: sa.Executable, driver: StatementDriver, columns: list[str] | None
+        self,
+        statement: sa.Executable,
+        driver: StatementDriver,
+        columns: list[str] | None,
+        lengths: Lengths,
     ) -> None:
         if isinstance(statement, sa.Insert):
             # nobody asks for the new ids
             statement = statement.inline()
         compiled: Any = statement.compile(  # type: ignore[attr-defined]
-            dialect=driver.dialect, column_keys=columns
+            dialect=driver.dialect, column_keys=columns, compile_kwargs={LENGTHS: dict(lengths)}
         )
+        self._short = [(name, length) for name, length in lengths if length is not None]
         self._open_lists = set(_OPEN_LIST.findall(compiled.string))
         if self._open_lists and driver.style != "format":
             raise TypeError(f"a list that isn't written with among: {compiled.string}")
@@ -91,7 +109,7 @@ class DriverText:
         types = getattr(statement, "selected_columns", ()) or _returned(statement)
         self._types = [column.type.dialect_impl(driver.dialect) for column in types]
         self._readers: Readers | None = None
-        self._numbered = driver.style == "numeric_dollar"
+        self._numbered = driver.style == NUMBERED
         #: the texts of an INSERT, by the number of its rows
         self._texts: dict[int, str] = {1: self.text}
 
@@ -102,6 +120,8 @@ class DriverText:
             if name not in given:
                 values[name] = default.arg(None) if default.is_callable else default.arg
         values.update(given)
+        for name, length in self._short:
+            values.update(spread(name, given[name], length))
         for name, writer in self._writers.items():
             values[name] = writer(values[name])
         for name in self._open_lists:

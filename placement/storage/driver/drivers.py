@@ -9,8 +9,10 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from placement.storage.driver.postgresql_sessions import BATCHES, PREPARED
 
+#: parameters are written as `$1`, `$2`, …
+NUMBERED = "numeric_dollar"
 #: by the driver's name, how a text marks its parameters: `$1`, `?` or `%s`, all of them by position
-_STYLES = {"psycopg": "numeric_dollar", "pysqlite": "qmark"}
+_STYLES = {"psycopg": NUMBERED, "pysqlite": "qmark"}
 _OTHER_STYLE = "format"
 
 #: a text; its values by position, or a list of such values for one row each; whether it is a list

@@ -7,15 +7,21 @@ MariaDB and MySQL, `IN` has no such limit, because the driver writes the values 
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import visitors
 from sqlalchemy.sql.visitors import InternalTraversal
 
 T = TypeVar("T")
 
+#: PostgreSQL plans a prepared statement with a list anew each time, because it takes any list for
+#: one of ten elements. Short lists are written as so many parameters, of which the last may repeat
+_SHORT = (1, 2, 4)
+#: option of PostgreSQL's compiler: the lengths in which short lists are written, by name
+LENGTHS = "lengths"
 #: the maximum number of names in one statement; names may have any character
 NAMES_PER_STATEMENT = 10_000
 
@@ -56,6 +62,12 @@ def _in_list(element: among, compiler: Any, **options: Any) -> str:
 
 @compiles(among, "postgresql")
 def _any_of_array(element: among, compiler: Any, **options: Any) -> str:
+    length = options.get(LENGTHS, {}).get(element.name)
+    if length is not None:
+        names = _places(element.name, length)
+        short = [sa.bindparam(name, type_=element.column.type) for name in names]
+        equal = element.column == short[0] if length == 1 else element.column.in_(short)
+        return compiler.process(equal, **options)
     # imported here because other databases don't need it
     from placement.storage.driver.postgresql_lists import List
 
@@ -63,11 +75,34 @@ def _any_of_array(element: among, compiler: Any, **options: Any) -> str:
     return compiler.process(element.column == sa.any_(values), **options)
 
 
+def _places(name: str, length: int) -> list[str]:
+    return [f"{name}_{place}" for place in range(length)]
+
+
 @compiles(among, "sqlite")
 def _in_json(element: among, compiler: Any, **options: Any) -> str:
     column = compiler.process(element.column, **options)
     values = compiler.process(sa.bindparam(element.name, type_=_JSONList()), **options)
     return f"{column} IN (SELECT value FROM json_each({values}))"  # noqa: S608
+
+
+def lists_in(statement: Any) -> tuple[str, ...]:
+    """Return the names of the lists of a statement."""
+    found = (part.name for part in visitors.iterate(statement) if isinstance(part, among))
+    return tuple(dict.fromkeys(found))
+
+
+def short_length(values: Collection[Any]) -> int | None:
+    """Return the length in which PostgreSQL's statements have a list; None: it isn't short."""
+    count = len(values)
+    return next((length for length in _SHORT if count <= length), None) if count else None
+
+
+def spread(name: str, values: Collection[Any], length: int) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters of a short list by name."""
+    *first, last = values
+    repeated = itertools.chain(first, itertools.repeat(last))
+    return zip(_places(name, length), repeated, strict=False)
 
 
 def parts(names: Iterable[T], size: int = NAMES_PER_STATEMENT) -> Iterator[list[T]]:
