@@ -10,6 +10,7 @@ from oslo_log import formatters
 from oslo_log import log as oslo_log
 
 from placement.config import sources
+from placement.config.log_lines import write_faster
 
 #: characters that end a line or control the screen, in some terminal or log viewer
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
@@ -34,6 +35,8 @@ def set_up(conf: cfg.ConfigOpts, project: str, always_stderr: bool = False) -> N
     # whatever the handlers raise that the options choose
     except Exception as error:
         raise LogUnusable(f"Messages can't be logged as [DEFAULT] says: {error}") from error
+    for handler in _handlers():
+        write_faster(handler, conf)
     escape_messages()
 
 

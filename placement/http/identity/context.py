@@ -1,5 +1,6 @@
 """The request context: the caller's identity, for policy and for the log."""
 
+import functools
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -44,6 +45,24 @@ class RequestContext(oslo_context.RequestContext):
                 for name, value in super().get_logging_values().items()
             }
         return self._for_logs.copy()
+
+    @functools.cached_property
+    def brackets(self) -> str:
+        """What lines of the log's default format have in brackets."""
+        caller = _caller(
+            self.user_id,
+            self.project_id,
+            self.domain_id,
+            self.system_scope,
+            self.user_domain_id,
+            self.project_domain_id,
+        )
+        return f"[{self.global_request_id} {self.request_id} {caller}]"
+
+
+@functools.lru_cache(maxsize=256)
+def _caller(*values: str | None) -> str:
+    return escaped(" ".join([value or "-" for value in values]))
 
 
 class Identification:
