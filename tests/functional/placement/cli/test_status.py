@@ -11,6 +11,7 @@ from placement.cli.schema_fitness import EARLIEST
 from placement.cli.version import VERSION
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.schema import schema_upgrade
+from tests.functional.placement.serving.programs import free_port
 from tests.versions.earlier import release_before
 
 
@@ -164,8 +165,40 @@ def test_the_json_option_has_no_effect(synced, check, arguments):
     assert check(*arguments) == check()
 
 
-def test_a_database_without_tables_is_an_error(path, check):
-    assert check()[0] == 255
+def one_line(capsys):
+    """Run the checks, which can't be made; return what was said."""
+    with pytest.raises(SystemExit) as end:
+        status.main(["upgrade", "check"])
+    said = capsys.readouterr()
+    assert (end.value.code, said.out, said.err.count("\n")) == (255, "", 1)
+    return said.err
+
+
+def test_a_database_without_tables_is_an_error_of_one_line(path, capsys):
+    assert one_line(capsys) == (
+        "placement-status: The database has no tables of placement. Is "
+        "[placement_database]connection right? For a new cloud, run the "
+        '"placement-manage db sync" command.\n'
+    )
+
+
+def test_a_database_that_is_down_is_an_error_of_one_line(path, capsys, monkeypatch):
+    url = f"mysql+pymysql://nobody@127.0.0.1:{free_port()}/placement"
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
+    assert "placement-status: The database can't be used: " in one_line(capsys)
+
+
+def test_a_table_that_is_missing_is_an_error_of_one_line(synced, capsys):
+    execute(synced, "DROP TABLE allocations")
+    assert "The database can't be used: no such table: allocations" in one_line(capsys)
+
+
+def test_the_reason_that_the_other_checks_cannot_be_trusted_stands_alone(synced, check):
+    for table in ("berth_schema_version", "berth_alembic_version"):
+        execute(synced, f"DROP TABLE {table}")
+    execute(synced, "ALTER TABLE resource_providers RENAME COLUMN root_provider_id TO root")
+    code, found = check()
+    assert (code, list(found)) == (2, [SCHEMA])
 
 
 def test_without_a_database_the_option_is_named(path, monkeypatch, capsys):
