@@ -6,6 +6,8 @@ from typing import Any
 
 from oslo_config import cfg
 
+from placement import microversions
+
 #: exit code if there is no candidate
 NOTHING_FITS, UNKNOWN = 3, 4
 _DESCRIPTION = """\
@@ -59,7 +61,7 @@ def add_form(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--microversion",
         metavar="1.N",
-        default="1.39",
+        default=microversions.name(microversions.NEWEST),
         help="how the query is understood (default: %(default)s)",
     )
     command.add_argument(

@@ -36,6 +36,8 @@ Condition = sa.ColumnElement[bool]
 #: How many sets, and amounts of classes, one statement joins. Of more, other statements find the
 #: providers first, and this one gets their ids.
 _MOST_JOINED = 8
+#: parts of a filter of which the shape has the number
+_COUNTED = {"required", "member_of", "resources"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,24 +108,17 @@ def prepared(
         values["uuid"] = wanted.uuid
     if wanted.uuids is not None:
         values["uuids"] = sorted(wanted.uuids)
-    counted = SearchShape(
-        required=len(wanted.required),
-        member_of=len(wanted.member_of),
-        resources=len(wanted.resources),
-    )
-    sets = _joined(connection, counted, values)
+    counted: dict[str, Any] = {
+        part: len(value) for part, value in wanted.given.items() if part in _COUNTED
+    }
+    sets = _joined(connection, SearchShape(**counted), values)
     if sets.ids and not values["ids"]:
         return None
-    shape = dataclasses.replace(
-        sets,
-        in_tree=wanted.in_tree is not None,
-        forbidden="forbidden" in values,
-        not_member_of="not_member_of" in values,
-        name=wanted.name is not None,
-        uuid=wanted.uuid is not None,
-        uuids=wanted.uuids is not None,
-    )
-    return shape, values
+    # a part that the shape doesn't know is an error here
+    others = dict.fromkeys(wanted.given.keys() - _COUNTED, True)
+    if "not_member_of" not in values:
+        others.pop("not_member_of", None)
+    return dataclasses.replace(sets, **others), values
 
 
 def _joined(connection: Connection, sets: SearchShape, values: dict[str, Any]) -> SearchShape:

@@ -56,19 +56,27 @@ def of_query(
     schema: Schema = pick(table, version)
     needed = schema.source.get("required", ())
     found = [
-        _parameter(key, rule, version, key in needed) | _meaning_at(path, key)
+        _parameter(key, rule, version, key in needed, path)
         for key, rule in schema.source["properties"].items()
     ]
     patterns = schema.source.get("patternProperties", {})
     return [*found, *_of_groups(patterns, version)] if patterns else found
 
 
-def _meaning_at(path: str, key: str) -> Json:
-    meaning = MEANINGS_AT.get((path, key))
-    return {} if meaning is None else {"description": meaning}
+def _meaning(key: str, path: str) -> str:
+    """Return what a parameter means. Raises LookupError that says where that has to be written."""
+    meaning = MEANINGS_AT.get((path, key), MEANINGS.get(key))
+    if meaning is None:
+        raise LookupError(
+            f"Say what the parameter {key!r} of {path or 'groups'} means: add it to MEANINGS in "
+            "placement/schemas/filters.py."
+        )
+    return meaning
 
 
-def _parameter(key: str, rule: Json, version: Version, is_needed: bool = False) -> Json:
+def _parameter(
+    key: str, rule: Json, version: Version, is_needed: bool = False, path: str = ""
+) -> Json:
     repeats = key in REPEATED and version >= REPEATED[key]
     plain = {word: value for word, value in rule.items() if word != "type"}
     kinds = rule.get("type")
@@ -77,7 +85,7 @@ def _parameter(key: str, rule: Json, version: Version, is_needed: bool = False) 
         kinds = "integer" if "integer" in kinds else kinds[0]
     one = ({"type": kinds} if kinds else {}) | _fitting(kinds, plain)
     found: Json = {"name": key, "in": "query", "required": is_needed}
-    found["description"] = MEANINGS[key]
+    found["description"] = _meaning(key, path)
     if not repeats:
         return found | {"schema": one}
     return found | {"explode": True, "schema": {"type": "array", "items": one}}

@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import functools
 import hashlib
+from typing import Any
 
 from placement.domain.provider_filter import ProviderFilter
 from placement.domain.uuids import normalised
@@ -74,7 +75,7 @@ def _read(text: str, version: Version) -> TreesQuery:
     limit, after = query.get("limit"), query.get("marker")
     number = None if limit is None else min(int(limit[:18]), _MOST_TREES)
     marker = None if after is None else normalised(after)
-    return TreesQuery(wanted, fields, number, marker, _digest(wanted, fields, number, marker))
+    return TreesQuery(wanted, fields, number, marker, digest_of(wanted, fields, number, marker))
 
 
 _read_once = functools.lru_cache(maxsize=_KEPT)(_read)
@@ -111,22 +112,19 @@ def _fields(query: Query) -> frozenset[str]:
     return frozenset(name for name in names if name)
 
 
-def _digest(
+def digest_of(
     wanted: ProviderFilter, fields: frozenset[str], limit: int | None, after: str | None
 ) -> str:
-    parts = [
-        wanted.name,
-        wanted.uuid,
-        None if wanted.uuids is None else sorted(wanted.uuids),
-        wanted.in_tree,
-        sorted(map(sorted, wanted.required)),
-        sorted(wanted.forbidden),
-        sorted(map(sorted, wanted.member_of)),
-        sorted(wanted.not_member_of),
-        sorted(wanted.resources.items()),
-        sorted(fields),
-        limit,
-        after,
-    ]
+    given = {part: _in_order(value) for part, value in wanted.given.items()}
+    parts = [given, sorted(fields), limit, after]
     digest = hashlib.blake2b(repr(parts).encode(errors="replace"), digest_size=9).digest()
     return base64.urlsafe_b64encode(digest).decode()
+
+
+def _in_order(value: Any) -> Any:
+    """Return a part of a filter so that parts that mean the same are written alike."""
+    if isinstance(value, dict):
+        return sorted(value.items())
+    if isinstance(value, tuple | frozenset):
+        return sorted(map(_in_order, value))
+    return value

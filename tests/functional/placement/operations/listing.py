@@ -1,5 +1,6 @@
 """Lists of providers by `ProviderLists`, compared with what the database says."""
 
+import dataclasses
 import json
 import random
 
@@ -109,3 +110,24 @@ def _names(connection):
         [*column(sa.select(tables.placement_aggregates.c.uuid)), NO_UUID],
         [*column(sa.select(classes.c.name).where(classes.c.id.in_(stocked))), "VGPU", NO_NAME],
     )
+
+
+def by_part(database):
+    """Return a filter for each part of filters: some of the providers pass it, and some don't.
+
+    A new part needs its example here. Then tests hold each reader of filters to it.
+    """
+    uuids, traits, aggregates, _ = database.read(_names)
+    examples = {
+        "name": "host",
+        "uuid": uuids[0],
+        "uuids": frozenset(uuids[:2]),
+        "in_tree": uuids[0],
+        "required": (frozenset(traits[:1]),),
+        "forbidden": frozenset(traits[:1]),
+        "member_of": (frozenset(aggregates[:1]),),
+        "not_member_of": frozenset(aggregates[:1]),
+        "resources": {"VCPU": 1},
+    }
+    parts = [part.name for part in dataclasses.fields(ProviderFilter)]
+    return {part: ProviderFilter(**{part: examples[part]}) for part in parts}

@@ -8,6 +8,7 @@ from placement.candidates.live.foreign_writers import AUTO, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.domain.provider_filter import ProviderFilter
+from placement.extensions.provider_trees.query import digest_of
 from placement.operations import provider_lists
 from placement.operations.database_lists import WITHOUT_SNAPSHOT, DatabaseLists
 from placement.operations.provider_lists import ProviderLists
@@ -20,6 +21,7 @@ from tests.functional.placement.operations.listing import (
     assert_same,
     by_database,
     by_lists,
+    by_part,
     filters,
 )
 from tests.functional.placement.service import statements
@@ -94,6 +96,17 @@ def without_search(monkeypatch):
 
 def test_every_filter_finds_what_the_database_finds(lists, database):
     assert_same(lists, database, filters(database, combined=100))
+
+
+def test_each_part_of_a_filter_counts_for_every_reader(lists, database):
+    everything = len(by_database(database, ALL)[0])
+    examples = by_part(database)
+    for part, wanted in examples.items():
+        assert wanted.given.keys() == {part}
+        assert 0 < len(by_database(database, wanted)[0]) < everything, part
+    assert_same(lists, database, examples.values())
+    tags = {digest_of(wanted, frozenset(), None, None) for wanted in [ALL, *examples.values()]}
+    assert len(tags) == 1 + len(examples)
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)

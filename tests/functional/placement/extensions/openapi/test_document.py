@@ -10,12 +10,13 @@ import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from placement.app import api
-from placement.extensions.openapi import examples
+from placement.extensions.openapi import examples, parameters
 from placement.extensions.openapi.document import document
 from placement.extensions.openapi.forms import Forms, shared
 from placement.extensions.openapi.texts import Texts
 from placement.microversions import HISTORY, NEWEST, name
 from placement.routes import ROUTES
+from placement.schemas.json_schema import STRING, Schema, closed_object
 from tests.document import of_version
 from tests.functional.placement.extensions.openapi import scenario
 
@@ -248,7 +249,7 @@ def test_the_header_of_the_version_says_what_counts_without_it(whole):
         return {each["name"]: each["description"] for each in parameters}["OpenStack-API-Version"]
 
     assert said("/traits") == "The microversion. Without it, 1.0 counts."
-    assert said("/berth/v1/capacity") == "The microversion. Without it, 1.39 counts."
+    assert said("/berth/v1/capacity") == f"The microversion. Without it, {name(NEWEST)} counts."
 
 
 def test_links_lead_from_a_provider_to_what_it_has():
@@ -312,3 +313,9 @@ def test_without_extensions_only_the_standard_is_described():
     found = document(api(extensions=False), NEWEST)
     assert set(found["paths"]) == {path.replace("<", "{").replace(">", "}") for path in ROUTES}
     assert not any(each.startswith("Extension") for each in found["components"]["schemas"])
+
+
+def test_a_parameter_whose_meaning_nobody_wrote_names_the_file_for_it():
+    queries = {"/traits": {(1, 6): Schema(closed_object({"colour": STRING}))}}
+    with pytest.raises(LookupError, match=r"'colour' of /traits .* placement/schemas/filters\.py"):
+        parameters.of_query(queries, "/traits", "GET", (1, 6))
