@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from compute.demo.ending import Ended, end_at_signals
 from compute.demo.programs import (
     DemoFailed,
     Machine,
@@ -163,7 +164,11 @@ def _check(before: Picture, after: Picture, instances: dict[str, Amounts]) -> No
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demonstration. Return 0, or 1 when something is not as it should be."""
+    """Run the demonstration. Return 0, or 1 when something is not as it should be.
+
+    A signal ends it. With `--stay`, after the story, that is its end, and the code is 0; before, it
+    is 128 and the signal's number.
+    """
     parser = argparse.ArgumentParser(prog="python -m compute.demo", description=__doc__)
     parser.add_argument("--keep", metavar="DIR", help="work in this directory and keep it")
     parser.add_argument(
@@ -171,6 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
     console = Console(highlight=False, soft_wrap=True)
+    end_at_signals()
     try:
         with contextlib.ExitStack() as stack:
             if arguments.keep:
@@ -190,13 +196,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DemoFailed as failure:
         console.print(f"[red]The demonstration failed:[/] {failure}")
         return 1
+    except Ended as ended:
+        console.print(f"The demonstration was ended by {ended} before it was over.")
+        return 128 + ended.number
+    if arguments.stay:
+        kept = f"{arguments.keep} stays." if arguments.keep else "Its files are deleted."
+        console.print(f"The service has ended. {kept}")
     return 0
 
 
 def _stay(console: Console, service: PlacementProgram) -> None:
-    """Leave the service running until it is interrupted."""
+    """Leave the service running until a signal comes."""
     console.print(f"The page of this cloud: {service.url}/berth/v1/ui/ (Ctrl+C ends it)")
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(Ended):
         threading.Event().wait()
 
 
@@ -206,14 +218,24 @@ def _tell_all(console: Console, service: PlacementProgram, folder: pathlib.Path)
     handle, name = tempfile.mkstemp(prefix="berth-reshape-", suffix=".html")
     os.close(handle)
     drawing = pathlib.Path(name)
+    try:
+        _tell_of_machines(console, service, folder, drawing)
+    except BaseException:
+        drawing.unlink()
+        raise
+    return drawing
+
+
+def _tell_of_machines(
+    console: Console, service: PlacementProgram, folder: pathlib.Path, drawing: pathlib.Path
+) -> None:
     own = DemoHost("this-machine", folder, service.url, machine())
     tell(console, service, own, drawing)
     if len(own.machine.memory_mb) > 1:
-        return drawing
+        return
     console.print(
         "This machine has one NUMA node. The same again on a sample of another machine's sysfs: "
         "two sockets.\n"
     )
     sockets = DemoHost("two-sockets", folder, service.url, machine("two-socket"))
     tell(console, service, sockets, drawing)
-    return drawing
