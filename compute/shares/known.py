@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compute.consumers.held_shares import Share
+from compute.pci.devices import FUNCTIONS
 from compute.pci.tags import MANAGED
 from compute.provider_tree.allocation_records import Amounts, Held
 from compute.provider_tree.cells import cell_name
@@ -91,5 +92,5 @@ def _of_cell(cell: Mapping[str, Any], resources: Amounts, alone: bool) -> dict[s
 
 
 def _provider_name(device: Mapping[str, Any], nodename: str) -> str:
-    parent = device.get("parent_addr") if device.get("dev_type") == "type-VF" else None
+    parent = device.get("parent_addr") if device.get("dev_type") in FUNCTIONS else None
     return child_name(nodename, str(parent or device["address"]).upper())

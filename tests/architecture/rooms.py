@@ -180,7 +180,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "pci": {"exceptions", "provider_tree", "requests.reading"},
         # the one placement of what a guest asks for: pure
         "shares": {
-            *("consumers", "pci.tags", "provider_tree", "records", "requests"),
+            *("consumers", "pci.devices", "pci.tags", "provider_tree", "records", "requests"),
             "report.consumers.resource_request",
         },
         "report": {"config", "exceptions", "provider_tree"},
