@@ -108,16 +108,18 @@ def _entries(text: str) -> tuple[list[tuple[str, str]], str]:
     """Return the entries of a titled list, and the unindented text that follows them."""
     entries: list[tuple[str, str]] = []
     after: list[str] = []
+    margin = 0
     for line in text.splitlines():
         if not line.startswith(" "):
             after.append(line)
             continue
         indent = len(line) - len(line.lstrip())
         term, _, told = line.strip().partition("  ")
-        if indent >= 20 and entries:  # the help of a long option begins on the next line
+        if entries and indent > margin:  # more of what the entry says
             entries[-1] = (entries[-1][0], f"{entries[-1][1]} {line.strip()}".strip())
         elif not term.startswith("{"):
             entries.append((_shared_value(term), told.strip()))
+            margin = indent
     wanted = [entry for entry in entries if not entry[0].startswith(NOT_IN_EVERY_RELEASE)]
     return wanted, " ".join(after)
 

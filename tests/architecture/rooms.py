@@ -251,15 +251,20 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             *("exceptions", "maintenance.provider_details", "provider_tree", "report"),
         },
         "maintenance.audit": {
-            *("consumers", "exceptions", "maintenance.journal", "maintenance.provider_details"),
-            *("provider_tree", "records", "report"),
+            *("consumers", "exceptions", "maintenance.guests", "maintenance.journal"),
+            *("maintenance.provider_details", "provider_tree", "records", "report"),
         },
         "maintenance.drain": {
             *("maintenance.devices", "maintenance.fitting", "maintenance.provider_details"),
             "report",
         },
+        # what guests should have, for the commands that compare it with placement
+        "maintenance.guests": {
+            *("consumers", "exceptions", "maintenance.provider_details", "provider_tree"),
+            *("records", "report", "requests", "shares"),
+        },
         "maintenance.heal": {
-            *("consumers", "exceptions", "maintenance.provider_details"),
+            *("consumers", "exceptions", "maintenance.guests", "maintenance.provider_details"),
             *("provider_tree", "records", "report", "requests", "shares"),
         },
         "maintenance.migrate": {

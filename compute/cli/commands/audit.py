@@ -29,6 +29,7 @@ from compute.cli.output.recorded_consumers import RecordedPlaces
 from compute.maintenance.audit.audit import Auditor, Orphan
 from compute.maintenance.audit.deletion import Deletion
 from compute.maintenance.audit.grace import Grace
+from compute.maintenance.audit.lacking import lacking_guests
 from compute.maintenance.audit.suspects import suspects
 from compute.maintenance.journal import (
     Journal,
@@ -69,8 +70,8 @@ EXIT_CODES = """\
 exit codes:
     0  there is nothing to do; with --undo: everything is back
     1  an error, or a deletion failed: it ends there
-    3  something is to be done, and not (all of it) deleted; what --suspects tells and what is left
-       alone don't count
+    3  something is to be done, and not (all of it) deleted; what --suspects tells, what is left
+       alone, and guests that lack something don't count
     4  something was found, and deleted
     5  --delete is refused: the records know no instance at all, and prove nothing; or the driver
        can't list the guests of this host. Or the records know no node of this host
@@ -355,6 +356,8 @@ def _audit(
         code = OK if not to_do else DELETED if deleted == to_do else FOUND
         if not asked.json and (found or asked.verbose):
             print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
+        if not named:
+            tell.lacking(lacking_guests(site.client, admin_context(), site.cell, site.conf.host))
         if asked.suspects:
             tell.suspects(suspects(site.client, admin_context()), RecordedPlaces(site.cell))
     return code

@@ -3,13 +3,14 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from compute.cli.output.json_stream import JSONStream
 from compute.cli.output.recorded_consumers import RecordedPlaces
 from compute.maintenance.audit.audit import Orphan
+from compute.maintenance.audit.lacking import LackingGuest
 from compute.maintenance.audit.suspects import ToldSuspects
 from placement.reports.lines import escaped
 
@@ -19,6 +20,9 @@ class Teller(Protocol):
 
     def __call__(self, orphan: Orphan, deleted: bool) -> None:
         """Report an orphan, and whether it was deleted."""
+
+    def lacking(self, guests: Iterable[LackingGuest]) -> None:
+        """Report guests that hold less than they should, after all orphans."""
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         """Report what placement suspects, after all orphans; None: it has no such list for us."""
@@ -51,12 +55,27 @@ class _Object:
     def __call__(self, orphan: Orphan, deleted: bool) -> None:
         self._stream.add(_as_json(orphan, self._named, deleted))
 
+    def lacking(self, guests: Iterable[LackingGuest]) -> None:
+        listed = [
+            {
+                "instance": one.instance.uuid,
+                "node": one.instance.node,
+                "lacking": dict(one.lacking),
+            }
+            for one in guests
+        ]
+        self._stream.closing = {"lacking": listed}
+
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         if found is None:
-            self._stream.closing = {"suspects": None, "kinds": None}
+            self._stream.closing = {**self._stream.closing, "suspects": None, "kinds": None}
             return
         rows = [row | {"known": known(row, places)} for row in found.rows]
-        self._stream.closing = {"suspects": rows, "kinds": dict(found.kinds)}
+        self._stream.closing = {
+            **self._stream.closing,
+            "suspects": rows,
+            "kinds": dict(found.kinds),
+        }
 
 
 class _OrphanLines:
@@ -71,6 +90,12 @@ class _OrphanLines:
             print(f"Journal of what is deleted: {self._journal}")
             self._journal = None
         print(described(orphan, self._named, deleted), flush=True)
+
+    def lacking(self, guests: Iterable[LackingGuest]) -> None:
+        for one in guests:
+            amounts = ", ".join(f"{n} {name}" for name, n in sorted(one.lacking.items()))
+            line = f"Instance {one.instance.uuid} on {one.instance.node} lacks {amounts}"
+            print(escaped(f"{line}: heal_allocations gives it what has room."), flush=True)
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         if found is None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compute import exceptions
-from compute.consumers import held_shares
-from compute.consumers.held_shares import InstanceHolding, Share, Side
+from compute.consumers.held_shares import Share
+from compute.maintenance.guests.shares import givers
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Amounts
-from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
-from compute.shares.giver import Giver
 from compute.shares.known import DRIVER, ToldShares, recorded
 
 
@@ -76,30 +72,6 @@ def provider_tree(providers: Sequence[ProviderDetails]) -> ProviderTree:
     return tree
 
 
-def node_uuid(cell: CellDatabase, instance: Instance) -> str:
-    """Return the uuid of the instance's node. Raises ComputeHostNotFound if it has no record."""
-    node = cell.compute_nodes.by_host_and_node(instance.host or "", instance.node or "")
-    if node is None:
-        raise exceptions.ComputeHostNotFound(host=instance.host)
-    return node.uuid
-
-
-def holding_of(cell: CellDatabase, instance: Instance) -> InstanceHolding:
-    """Return what the instance, or a migration of it, holds of its node, as the records say."""
-    migrations = cell.migrations.of_instances({instance.uuid})
-    migration = held_shares.relevant(instance, migrations)
-    return held_shares.holding(instance, migration, instance.host or "", instance.node or "")
-
-
-def own_share(held: InstanceHolding) -> Share | None:
-    """Return what the instance itself holds of its node; None if that is nothing.
-
-    While a move isn't confirmed, what it had before it moved is its migration's.
-    """
-    own = [share for share in held.shares if share.side is not Side.OLD]
-    return next(iter(own or held.shares), None)
-
-
 @dataclass
 class Knowing:
     """Whoever may know on which providers an instance has its resources: driver and record.
@@ -120,22 +92,3 @@ class Knowing:
         own = givers(self.tree, self.instance.uuid)
         by_record = recorded(self.share, self.instance.node or "", own, resources)
         return [by_driver, by_record]
-
-
-def givers(tree: Sequence[ProviderDetails], consumer: str, shares: bool = False) -> list[Giver]:
-    """Return providers as givers, with what others than the consumer hold.
-
-    :param shares: whether they share with the node, and aren't in its tree
-    """
-    return [
-        Giver(
-            one.uuid,
-            one.name,
-            None if shares else one.parent_uuid,
-            one.inventories,
-            frozenset(one.traits),
-            dict(Counter(one.used) - Counter(one.holders.get(consumer, {}))),
-            shares,
-        )
-        for one in tree
-    ]

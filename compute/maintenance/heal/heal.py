@@ -13,19 +13,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compute import exceptions
-from compute.maintenance.heal.doubling import Doubled, doubled, mended
-from compute.maintenance.heal.guest_places import (
-    DriverPlaces,
-    Knowing,
+from compute.maintenance.guests.shares import (
     givers,
     holding_of,
     node_uuid,
     own_share,
+    requested,
+    with_devices,
 )
-from compute.maintenance.heal.placing import VGPU, PlacedShares, place, requested, with_devices
+from compute.maintenance.guests.shortfalls import Shortfalls
+from compute.maintenance.heal.completion import completed
+from compute.maintenance.heal.doubling import Doubled, doubled, mended
+from compute.maintenance.heal.guest_places import DriverPlaces, Knowing
+from compute.maintenance.heal.placing import VGPU, PlacedShares, place
 from compute.maintenance.heal.port_healing import PortHealing
 from compute.maintenance.heal.ports import Port, PortAllocation, Ports
-from compute.maintenance.heal.shortfalls import Shortfalls, completed
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
 from compute.provider_tree.allocation_records import Allocations, Amounts, Held
 from compute.records.cell_database import CellDatabase

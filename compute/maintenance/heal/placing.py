@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from compute import exceptions
-from compute.maintenance.heal.guest_places import Knowing, givers
+from compute.maintenance.guests.shares import givers
+from compute.maintenance.heal.guest_places import Knowing
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts, ProviderAmounts
 from compute.provider_tree.cells import stays_together
 from compute.records.instance import Instance
-from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.report.consumers.resource_request import ResourceRequest
 from compute.requests.guest_request import amounts_of
-from compute.requests.translation import healed_request
-from compute.shares.as_held import as_held
 from compute.shares.giver import Giver
 from compute.shares.known import ToldShares
-from compute.shares.placing import UNSUFFIXED, places_of, possible_givers
+from compute.shares.placing import places_of, possible_givers
 from compute.shares.preferences import Preferences
 
 #: provider uuid → `{"resources": {class: amount}}`
@@ -46,36 +44,6 @@ class PlacedShares:
     reasons: Mapping[str, str]
     lacking: Amounts = field(default_factory=dict)
     why: str = ""
-
-
-def requested(
-    instance: Instance, tree: Sequence[ProviderDetails], has: ProviderAmounts
-) -> ResourceRequest:
-    """Return what the instance's flavor asks for of a node with this tree.
-
-    Processors that its policy dedicates are PCPU where the node has such. Values that nova ignores
-    are ignored.
-
-    :param has: what the instance has in placement
-    """
-    pinned = any("PCPU" in one.inventories for one in tree)
-    request = healed_request(instance.flavor, instance.booted_from_volume, pinned)
-    here = {one.uuid: has[one.uuid] for one in tree if one.uuid in has}
-    return as_held(request, instance.flavor, here)
-
-
-def with_devices(request: ResourceRequest, devices: ProviderAmounts) -> ResourceRequest:
-    """Return the request with the devices that the instance has of classes that it doesn't name.
-
-    nova's flavors ask for devices by an alias; others ask for the class itself.
-    """
-    asked = amounts_of(request)
-    more = Counter[str]()
-    for amounts in devices.values():
-        more.update({name: n for name, n in amounts.items() if name not in asked})
-    main = request.groups.get(UNSUFFIXED, RequestGroup())
-    main = replace(main, resources={**main.resources, **more})
-    return replace(request, groups={**request.groups, UNSUFFIXED: main})
 
 
 def place(

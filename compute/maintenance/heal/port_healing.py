@@ -10,7 +10,7 @@ from typing import Any
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
-from compute.maintenance.heal.guest_places import node_uuid
+from compute.maintenance.guests.shares import node_uuid
 from compute.maintenance.heal.ports import Port, PortAllocation, Ports
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance

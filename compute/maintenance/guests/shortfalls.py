@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from compute import exceptions
-from compute.maintenance.heal.guest_places import givers, holding_of, node_uuid, own_share
-from compute.maintenance.heal.placing import requested, with_devices
+from compute.maintenance.guests.shares import (
+    givers,
+    holding_of,
+    node_uuid,
+    own_share,
+    requested,
+    with_devices,
+)
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
 from compute.provider_tree.allocation_records import Amounts, ProviderAmounts
 from compute.records.cell_database import CellDatabase
@@ -36,7 +42,7 @@ class Shortfalls:
     def of(self, instance: Instance, allocations: Mapping[str, Any]) -> Amounts:
         """Return class → how much the instance lacks of its node.
 
-        Of an instance that moves, or whose node has no record, that isn't settled: nothing.
+        Nothing if it moves, or if its node has no record or provider: then that isn't settled.
 
         Raises what reading a tree raises.
         """
@@ -45,10 +51,10 @@ class Shortfalls:
             return {}
         try:
             root = node_uuid(self._cell, instance)
-        except exceptions.ComputeHostNotFound:
+            tree = self._tree(root)
+        except (exceptions.ComputeHostNotFound, exceptions.ResourceProviderNotFound):
             return {}
         share = own_share(holding)
-        tree = self._tree(root)
         among = givers(tree, instance.uuid)
         held: ProviderAmounts = {uuid: part["resources"] for uuid, part in allocations.items()}
         request = with_devices(
@@ -77,26 +83,3 @@ class Shortfalls:
         if root not in self._pools:
             self._pools[root] = read_sharing(self._client, self._context, *tree)
         return self._pools[root]
-
-
-def completed(
-    allocations: Mapping[str, Any], placed: Mapping[str, Any], missing: Iterable[str]
-) -> dict[str, Any]:
-    """Return allocations in which some classes lie where they are placed now.
-
-    :param placed: all that the instance should have, as far as there is room
-    :param missing: the classes that it lacks. If processors are among them, all kinds of them are
-        placed anew: after a change of the kind it has the other
-    """
-    anew = set(missing)
-    if anew & {"VCPU", "PCPU"}:
-        anew |= {"VCPU", "PCPU"}
-    result: dict[str, Any] = {
-        uuid: {"resources": {name: n for name, n in part["resources"].items() if name not in anew}}
-        for uuid, part in allocations.items()
-    }
-    for uuid, part in placed.items():
-        for name, amount in part["resources"].items():
-            if name in anew:
-                result.setdefault(uuid, {"resources": {}})["resources"][name] = amount
-    return {uuid: part for uuid, part in result.items() if part["resources"]}

@@ -1,0 +1,61 @@
+"""Guests of this host that hold less in placement than their flavors ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from compute.maintenance.guests.shortfalls import Shortfalls
+from compute.provider_tree.allocation_records import Amounts
+from compute.records.cell_database import CellDatabase
+from compute.records.instance import Instance, allows_resource_removal
+from compute.report import SchedulerReportClient
+from compute.report.wire.context import RequestContext
+
+#: of how many guests one request reads the allocations
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class LackingGuest:
+    """A guest, and class → how much it lacks."""
+
+    instance: Instance
+    lacking: Amounts
+
+
+def lacking_guests(
+    client: SchedulerReportClient, context: RequestContext, cell: CellDatabase, host: str
+) -> Iterator[LackingGuest]:
+    """Yield the host's guests that lack something; those that are being worked on are left out.
+
+    Raises ConsumerAllocationRetrievalFailed, ResourceProviderRetrievalFailed,
+    ResourceProviderAllocationRetrievalFailed, and ClientException.
+    """
+    shortfalls = Shortfalls(client, context, cell)
+    guests = [one for one in cell.instances.by_host(host) if _is_settled(one)]
+    for start in range(0, len(guests), _AT_ONCE):
+        some = guests[start : start + _AT_ONCE]
+        for guest, allocations in _held(client, context, some):
+            if missing := shortfalls.of(guest, allocations):
+                yield LackingGuest(guest, missing)
+
+
+def _held(
+    client: SchedulerReportClient, context: RequestContext, guests: Sequence[Instance]
+) -> Iterator[tuple[Instance, dict[str, dict[str, Amounts]]]]:
+    whole = client.whole_trees.allocations_of_each(context, [one.uuid for one in guests])
+    for guest in guests:
+        body = whole[guest.uuid] if whole is not None else None
+        if body is None:
+            body = client.get_allocs_for_consumer(context, guest.uuid)
+        yield guest, body["allocations"]
+
+
+def _is_settled(instance: Instance) -> bool:
+    return (
+        instance.node is not None
+        and instance.task_state is None
+        and not instance.deleted
+        and not allows_resource_removal(instance.vm_state)
+    )

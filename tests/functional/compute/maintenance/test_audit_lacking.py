@@ -1,0 +1,75 @@
+"""`audit` tells which guests of this host hold less than their flavors ask for."""
+
+import pytest
+
+from tests.functional.compute.maintenance.healed import flavor, held, uuids, with_gpu
+from tests.functional.compute.maintenance.site import HOST
+from virt.fake import FakeNUMAReshapeDriver
+
+
+@pytest.fixture
+def site(sqlite_site):
+    """Use SQLite alone: the rules are about guests, not about databases."""
+    sqlite_site.configure("fake.FakeNUMAReshapeDriver")
+    return sqlite_site
+
+
+@pytest.fixture
+def allocate(site):
+    """Return a function that allocates: suffix of a provider → class → amount."""
+    root = site.start_service_once(FakeNUMAReshapeDriver)
+    names = uuids(site, root)
+
+    def made(consumer, parts):
+        with site.placement() as outsider:
+            outsider.allocate(
+                {names[HOST + suffix]: part for suffix, part in parts.items()}, consumer
+            )
+
+    return made
+
+
+DISK = {"DISK_GB": 10}
+CELL = {"VCPU": 2, "MEMORY_MB": 1024}
+
+
+def test_who_holds_all_is_not_told(site, allocate):
+    allocate(site.guest(flavor=flavor()), {"": DISK, "_numa1": CELL})
+    ended = site.run("audit", "--json")
+    assert (ended.code, ended.json["lacking"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("made", "parts", "lacks"),
+    [
+        (flavor(), {"": DISK}, {"VCPU": 2, "MEMORY_MB": 1024}),
+        (flavor(), {"": DISK, "_numa0": {**CELL, "VCPU": 1}}, {"VCPU": 1}),
+        (with_gpu(), {"": DISK, "_numa0": CELL}, {"VGPU": 1}),
+        (
+            # a group comes from one provider
+            flavor(**{"resources1:VCPU": "2"}),
+            {"": DISK, "_numa0": {**CELL, "VCPU": 1}, "_numa1": {"VCPU": 1}},
+            {"VCPU": 2},
+        ),
+    ],
+)
+def test_what_lacks_is_told_class_by_class_and_group_by_group(site, allocate, made, parts, lacks):
+    instance = site.guest(flavor=made)
+    allocate(instance, parts)
+    ended = site.run("audit", "--json")
+    assert ended.json["lacking"] == [{"instance": instance, "node": HOST, "lacking": lacks}]
+    told = site.run("audit")
+    assert (told.code, f"Instance {instance} on {HOST} lacks" in told.out) == (0, True)
+
+
+def test_who_is_worked_on_is_not_judged(site, allocate):
+    site.guest(flavor=flavor(), task_state="rebuilding")
+    assert site.run("audit", "--json").json["lacking"] == []
+
+
+def test_heal_mends_what_is_told(site, allocate):
+    instance = site.guest(flavor=flavor())
+    allocate(instance, {"": DISK})
+    assert site.run("heal_allocations").code == 0
+    assert len(held(site, instance)) == 2
+    assert site.run("audit", "--json").json["lacking"] == []
