@@ -85,9 +85,9 @@ class ClaimRecorder:
         :param given: the caller's allocations; if there are none, those in placement
         """
         anew = migration is not None and migration.is_resize
-        with_cells = bool(instance.numa_topology)
+        cells = len((instance.numa_topology or {}).get("cells", ()))
         return self._orders.of(
-            context, instance.uuid, node, given, migration, anew, with_cells=with_cells
+            context, instance.uuid, node, given, migration, anew, cells_wanted=cells
         )
 
     def choose_devices(

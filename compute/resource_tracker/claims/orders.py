@@ -32,7 +32,7 @@ class Orders:
     :param consumer: who has it in placement: the instance, or its migration
     :param parts: provider uuid → class → amount, of devices and named resources
     :param anew: whether it shall be taken beside what the instance has of the node
-    :param cells: the host cells whose processors or memory are allocated; None: of no cell
+    :param cells: the host cells whose processors or memory are allocated; None: any will do
     """
 
     consumer: str
@@ -64,7 +64,7 @@ class OrderBook:
         migration: Migration | None = None,
         anew: bool = False,
         with_named: bool = True,
-        with_cells: bool = False,
+        cells_wanted: int = 0,
     ) -> Orders:
         """Return the orders of a claim.
 
@@ -73,13 +73,19 @@ class OrderBook:
         :param anew: whether the instance keeps what it has of the node already. What placement has
             for that isn't an order
         :param with_named: whether named resources are claimed, too
-        :param with_cells: whether host cells are claimed
+        :param cells_wanted: how many host cells are claimed. Allocations of fewer don't say which:
+            one provider gives a class as a whole
 
         Raises ComputeResourcesUnavailable if placement can't be asked for them.
         """
         classes = self._classes(node, with_named)
-        host_cells = _host_cells(node) if with_cells else {}
-        ordered, cells = _within(classes, given or {}), _cells_of(host_cells, given or {})
+        host_cells = _host_cells(node) if cells_wanted else {}
+
+        def cells_of(allocations: Mapping[str, Any]) -> frozenset[int] | None:
+            found = _cells_of(host_cells, allocations)
+            return found if len(found) >= max(cells_wanted, 1) else None
+
+        ordered, cells = _within(classes, given or {}), cells_of(given or {})
         if (ordered or not classes) and (cells or not host_cells):
             return Orders(consumer, ordered, anew, cells)
         held = self._held(context, consumer)
@@ -90,13 +96,13 @@ class OrderBook:
         moved = _within(classes, theirs)
         if cells is None and (theirs or not anew):
             # else nobody knows which of them are the old share's
-            cells = _cells_of(host_cells, held)
+            cells = cells_of(held)
         if ordered:
             return Orders(consumer, ordered, anew, cells)
         if migration is not None and theirs:
             comes = (migration.source_compute, migration.source_node) != (self._host, node.name)
             if comes and cells is None:
-                cells = _cells_of(host_cells, theirs)
+                cells = cells_of(theirs)
             if comes and moved and not found:
                 return Orders(migration.uuid, moved, anew, cells)
         if anew:
@@ -171,13 +177,10 @@ def _host_cells(node: TrackedNode) -> dict[str, int]:
     }
 
 
-def _cells_of(
-    host_cells: Mapping[str, int], allocations: Mapping[str, Any]
-) -> frozenset[int] | None:
-    """Return the cells that the allocations have processors or memory of; None: of none."""
-    cells = frozenset(
+def _cells_of(host_cells: Mapping[str, int], allocations: Mapping[str, Any]) -> frozenset[int]:
+    """Return the cells that the allocations have processors or memory of."""
+    return frozenset(
         host_cells[uuid]
         for uuid, part in allocations.items()
         if uuid in host_cells and any(map(stays_together, part["resources"]))
     )
-    return cells or None

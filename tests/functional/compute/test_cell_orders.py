@@ -96,6 +96,12 @@ def test_a_guest_of_one_cell_goes_to_one_of_those_that_were_allocated(cells):
     assert cells.claim(guest, cells.scheduled(guest.uuid, 0, 1)) == [0]
 
 
+def test_a_guest_of_two_cells_is_not_refused_for_an_allocation_of_one(cells):
+    # placement gives a class as a whole, so a scheduler can't allocate of both
+    guest = cells.guest(numa_topology={"cells": [{"vcpus": 1, "memory_mb": 512}] * 2})
+    assert cells.claim(guest, cells.scheduled(guest.uuid, 1)) == [0, 1]
+
+
 def test_a_device_far_from_the_allocated_cell_is_refused(cells):
     guest = cells.guest(pci_requests=[{"count": 1, "spec": [{"dev_type": "type-PCI"}]}])
     given = cells.scheduled(guest.uuid, 1)
