@@ -15,7 +15,7 @@ from compute.maintenance.heal.heal import Healer
 from compute.maintenance.heal.ports import NoPorts
 from compute.requests.translation import healed_amounts, healed_request
 from tests.properties import shapes
-from tests.properties.flaky_hosts import CONTEXT
+from tests.properties.flaky_hosts import ANSWERS_ARE_LOST, CONTEXT
 from tests.properties.move_histories import STEPS as PLAIN_STEPS
 from tests.properties.move_histories import Player
 from tests.properties.moving_hosts import World
@@ -24,8 +24,8 @@ from tests.properties.moving_hosts import World
 STEPS = {
     **PLAIN_STEPS,
     "build": 24,
-    "trouble": 0,
-    "no trouble": 0,
+    "unplug": 2,
+    "plug": 3,
     "wipe": 3,
     "somebody takes": 2,
     "somebody leaves": 2,
@@ -52,7 +52,8 @@ class ShapedWorld(World):
 
     def __init__(self, new_adapter, settings, folder):
         self.layout = shapes.SHAPES[settings.shape]
-        self.driver_class = shapes.driver_of(settings.shape)
+        self.unplugged = set()
+        self.driver_class = shapes.driver_of(settings.shape, self.unplugged)
         self.flavors = list(shapes.FLAVORS)
         if "gpu1" in self.layout:
             self.flavors += shapes.FAST_FLAVORS
@@ -178,6 +179,18 @@ class ShapedWorld(World):
                 (item,) = self.outsider.inventory(uuid).items()
                 self.outsider.set_inventory(uuid, {item[0]: {**item[1], "reserved": 0}})
                 self.used_up.discard((name, address))
+
+    def unplug(self, host, chance):
+        """Take a device out. Its guest, if it has one, keeps it in the records."""
+        self.unplugged.add((host.name, chance.choice(self.devices)["address"]))
+        if host.update():
+            self.check_host(host)
+
+    def plug(self):
+        self.unplugged.clear()
+        for host in self.hosts.values():
+            if host.update():
+                self.check_host(host)
 
     def heal(self):
         """Run heal_allocations for every guest, beside the agents and amid all moves."""
@@ -339,7 +352,18 @@ class ShapedPlayer(Player):
         if guests := self._guests("active"):
             self.world.lose(chance.choice(guests))
 
+    def _unplug(self, chance):
+        self.world.unplug(self._host(chance), chance)
+
+    def _plug(self, chance):
+        self.world.plug()
+
+    def _trouble(self, chance):
+        self._host(chance).reach(ANSWERS_ARE_LOST)
+
     def _settle(self, chance):
+        self._no_trouble(chance)
+        self.world.plug()
         for host in self.world.hosts.values():
             host.adapter.before_write = None
         super()._settle(chance)

@@ -90,8 +90,11 @@ DEVICE_SPECS = (
 )
 
 
-def driver_of(shape):
-    """Return the driver of hosts of a shape."""
+def driver_of(shape, unplugged):
+    """Return the driver of hosts of a shape.
+
+    :param unplugged: (host, address) of devices that aren't there; it may be changed
+    """
     layout = SHAPES[shape]
 
     class ShapedDriver(FakeDriver):
@@ -100,7 +103,9 @@ def driver_of(shape):
         def get_available_resource(self, nodename):
             return super().get_available_resource(nodename) | {
                 "numa_topology": json.dumps(CELLS),
-                "pci_passthrough_devices": [dict(device) for device in DEVICES],
+                "pci_passthrough_devices": [
+                    dict(one) for one in DEVICES if (nodename, one["address"]) not in unplugged
+                ],
             }
 
         def update_provider_tree(self, provider_tree, nodename, allocations=None):
