@@ -147,8 +147,13 @@ class SchedulerReportClient:
     # The cache
 
     def clear_provider_cache(self, init: bool = False) -> None:
-        """Forget everything, so that it is all read again; log that unless `init`."""
+        """Forget everything, so that it is all read again; log that unless `init`.
+
+        Then, keystone is asked anew where placement is, as well.
+        """
         self.cache.clear(init)
+        if not init:
+            self.transport.connect_anew()
 
     def invalidate_resource_provider(self, name_or_uuid: str, cacheonly: bool = False) -> None:
         """Forget a provider and all below it; with `cacheonly` only have it read again."""

@@ -93,6 +93,13 @@ def as_promised(method: str, url: str, response: Response) -> Response:
     return response
 
 
+def is_others(url: str, response: Response) -> bool:
+    """Say whether the 404 of a path that placement has comes from another service."""
+    path = urlsplit(url).path
+    is_placements = re.fullmatch(f".*{_RESOURCES}", path) is not None
+    return response.status_code == 404 and is_placements and _is_foreign(response.content)
+
+
 def _is_foreign(content: bytes) -> bool:
     """Say whether the body of an error is one that placement doesn't send."""
     if not isinstance(content, bytes) or not content:

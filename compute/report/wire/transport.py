@@ -22,8 +22,9 @@ from keystoneauth1 import exceptions as ksa_exc
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from compute import exceptions
+from compute.report.wire.address import Address
 from compute.report.wire.context import Context
-from compute.report.wire.status_contract import as_promised
+from compute.report.wire.status_contract import as_promised, is_others
 
 if TYPE_CHECKING:
     from requests import Response
@@ -99,11 +100,14 @@ class Transport:
         self._on_connect = on_connect
         self._silent = 0
         self.sleep = sleep
+        self._address = Address()
         self.adapter = self._new_adapter()
 
     def _new_adapter(self) -> Sender:
         self._on_connect()
-        adapter = self._connect()
+        return self._prepared(self._connect())
+
+    def _prepared(self, adapter: Sender) -> Sender:
         if adapter.additional_headers is None:
             adapter.additional_headers = {}
         # Others may be there already: PlacementDirect names its caller's token and roles.
@@ -163,6 +167,16 @@ class Transport:
         """
         self.adapter = self._new_adapter()
 
+    def _look_up_anew(self) -> None:
+        """Go where keystone's catalogue has placement now, if that is somewhere else.
+
+        The request that failed stays failed; the next one goes there.
+        """
+        adapter = self._address.moved(self._connect)
+        if adapter is not None and adapter is not self.adapter:
+            self._on_connect()
+            self.adapter = self._prepared(adapter)
+
     def _answer(self, method: str, url: str, send: Callable[[], Response]) -> Response:
         """Send a request; log at DEBUG what was asked, the answer's status and the duration."""
         begun = time.monotonic()
@@ -173,11 +187,17 @@ class Transport:
             LOG.debug("%s %s: %s after %.3f s", method, url, type(failure).__name__, took)
             if self._on_request is not None:
                 self._on_request(method, None)
+            if isinstance(failure, ksa_exc.ConnectFailure):
+                self._look_up_anew()
             raise
         took = time.monotonic() - begun
         if self._on_request is not None:
             self._on_request(method, response.status_code)
         LOG.debug("%s %s: %s in %.3f s", method, url, response.status_code, took)
+        if is_others(url, response):
+            self._look_up_anew()
+        else:
+            self._address.note(url, response)
         return as_promised(method, url, response)
 
 
