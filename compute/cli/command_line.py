@@ -3,10 +3,11 @@
 import argparse
 import inspect
 import logging
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from compute.cli.console import LogFileUnusable, set_up_logging
+from compute.cli.console import LogFileUnusable, say, set_up_logging
 from compute.cli.help_text import fitted
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Show the usage and what is wrong with it."""
-        self.print_usage()
-        self.exit(INVALID, f"{self.prog}: error: {message}\n")
+        self.print_usage(sys.stderr)
+        say(self.prog, f"error: {message}")
+        self.exit(INVALID)
 
 
 #: after a command's own

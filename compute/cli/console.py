@@ -4,10 +4,12 @@ Tracebacks are for the log file, and for those who asked with --debug.
 """
 
 import codecs
+import contextlib
 import copy
 import io
 import logging
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -116,9 +118,25 @@ def _substituted(error: UnicodeError) -> tuple[str, int]:
     return "".join(SUBSTITUTES.get(character, "?") for character in missing), error.end
 
 
+_listeners: list[list[str]] = []
+
+
+@contextlib.contextmanager
+def hearing() -> Iterator[list[str]]:
+    """Give the messages that are said while the context lasts."""
+    heard: list[str] = []
+    _listeners.append(heard)
+    try:
+        yield heard
+    finally:
+        _listeners.remove(heard)
+
+
 def say(program: str, message: object, as_json: bool = False) -> None:
     """Print one line to stderr, whatever the message is made of; or a line of a JSON log."""
     text = " ".join(str(message).split())
+    for listener in _listeners:
+        listener.append(text)
     print(
         _json_line(program, text) if as_json else f"{program}: {text}", file=sys.stderr, flush=True
     )

@@ -26,6 +26,7 @@ from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import in_any_encoding, say
 from compute.cli.help_text import fitted
 from compute.cli.installation import UnusableEnvironment, check_installation, keep_metrics_apart
+from compute.cli.output.json_errors import wants_json, with_errors
 from compute.exceptions import InvalidConfiguration
 from compute.service.signals import termination_interrupts
 
@@ -88,7 +89,10 @@ def main(
             f"{_listed(commands)}",
         )
         return INVALID
-    return _run(_found(commands[arguments.command]), arguments)
+    command = _found(commands[arguments.command])
+    if wants_json(arguments.command, arguments.arguments):
+        return with_errors(lambda: _run(command, arguments))
+    return _run(command, arguments)
 
 
 def _found(command: Command | str) -> Command:
@@ -114,8 +118,9 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
         # Python flushes stdout at its end: the rest of the output goes to /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
+        say(PROGRAM, f"a defect of this program: {type(error).__name__}: {error}")
         return UNCAUGHT
 
 

@@ -57,7 +57,7 @@ def adopt_provider(arguments: Sequence[str], config_arguments: Sequence[str]) ->
             print(escaped(f"{dry}{step.text}."), flush=True)
         shown.append({"step": step.kind, "provider": step.provider, "text": step.text})
 
-    code = FAILED
+    code, failed = FAILED, None
     try:
         with placement_access.opened(
             conf, config_arguments, asked.way, read_only=asked.dry_run
@@ -77,23 +77,24 @@ def adopt_provider(arguments: Sequence[str], config_arguments: Sequence[str]) ->
             if not (shown or asked.json):
                 print(f"{identity.wanted} is provider {identity.uuid} already: nothing to do.")
     except exceptions.ResourceProviderNotFound as error:
-        say(PROGRAM, error)
-        code = UNKNOWN
+        code, failed = UNKNOWN, str(error)
     except AdoptionRefused as error:
-        say(PROGRAM, error)
-        code = REFUSED
+        code, failed = REFUSED, str(error)
     except exceptions.PlacementAPIConflict as error:
-        say(PROGRAM, f"{why(error).rstrip('.')}. {_STOP}")
-        code = DISTURBED
+        code, failed = DISTURBED, f"{why(error).rstrip('.')}. {_STOP}"
     except (
         PlacementUnusable,
         exceptions.NovaException,
         ClientException,
     ) as error:
-        say(PROGRAM, explained(error, described_user(conf)))
+        failed = explained(error, described_user(conf))
+    if failed is not None:
+        say(PROGRAM, failed)
     if asked.json:
         opening = {"name": identity.name, "uuid": identity.uuid, "as": identity.wanted}
-        print(json.dumps({**opening, "dry_run": asked.dry_run, "steps": shown}, indent=2))
+        closing = {"error": failed} if failed else {}
+        told = {**opening, "dry_run": asked.dry_run, "steps": shown, **closing}
+        print(json.dumps(told, indent=2))
     return code
 
 

@@ -18,7 +18,7 @@ from compute.cli.commands.heal_report import Report, reporting
 from compute.cli.console import say
 from compute.cli.output.progress import Bar
 from compute.maintenance.heal.guest_places import DriverPlaces
-from compute.maintenance.heal.heal import Healer, InstanceChanged
+from compute.maintenance.heal.heal import Healer, Healing, InstanceChanged
 from compute.maintenance.heal.placing import VGPU
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
@@ -45,12 +45,12 @@ _MOST_DIGITS = 18
 
 EXIT_CODES = """\
 exit codes:
-    0  allocations of at least one instance were written
+    0  allocations of at least one instance were written; with --dry-run: there is nothing to do
     1  --max-count instances were written, and there may be more
     2  an instance's node has no record
     3  allocations can't be read or written, or placement can't be reached; or an instance lacks
        some, and there is no room for them: it gets the others
-    4  nothing was changed: nothing to do, or --dry-run
+    4  nothing was changed, for there is nothing to do; with --dry-run: there is something to do
     5  ports can't be read: it ends there
     6  ports can't be updated; those that were are set back
     7  ports can't be set back: it ends there
@@ -216,6 +216,7 @@ class _Healing:
         self.healer = healer
         self.report = report
         self.codes: set[int] = set()
+        self.has_work = False
         self._adapter = adapter
 
     def heal(self, asked: argparse.Namespace, instance: Instance) -> bool:
@@ -237,13 +238,15 @@ class _Healing:
     def _heal(self, asked: argparse.Namespace, instance: Instance) -> bool:
         with_ports = not asked.skip_port_allocations
         healing = self.healer.plan(instance, asked.force, with_ports=with_ports)
+        self.has_work = self.has_work or healing.writes
         written = healing.writes and not asked.dry_run
         if written:
             try:
-                self.healer.apply(healing)
+                healing = self._applied(asked, healing)
             except InstanceChanged:
                 self.report.changed(healing)
                 return False
+            written = healing.writes
         mended = written and asked.mend_doubled
         if healing.lacking:
             amounts = ", ".join(f"{n} {name}" for name, n in sorted(healing.lacking.items()))
@@ -253,6 +256,22 @@ class _Healing:
             self.codes.add(DOUBLED)
         self.report.healed(healing, written)
         return written
+
+    def _applied(self, asked: argparse.Namespace, healing: Healing) -> Healing:
+        """Write what was planned, and return it; if it is refused, plan once more."""
+        try:
+            self.healer.apply(healing)
+        except exceptions.AllocationUpdateFailed:
+            if not self.healer.forget():
+                raise
+            # Others may have taken the room since the node's providers were read.
+            again = self.healer.plan(
+                healing.instance, asked.force, with_ports=not asked.skip_port_allocations
+            )
+            if again.writes:
+                self.healer.apply(again)
+            return again
+        return healing
 
 
 def _heal(
@@ -273,7 +292,10 @@ def _heal(
     finally:
         # Also after a failure: these instances are written.
         healing.report.end(written, written == limit)
-    done = OK if written else NOTHING_CHANGED
+    if asked.dry_run:
+        done = NOTHING_CHANGED if healing.has_work else OK
+    else:
+        done = OK if written else NOTHING_CHANGED
     return next((code for code in ORDER if code in healing.codes), done)
 
 

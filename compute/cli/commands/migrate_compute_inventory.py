@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
 from keystoneauth1.adapter import Adapter
@@ -129,15 +130,17 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         migrator = Migrator(
             lambda: new_client(adapter, conf=conf),
             stand_in.tracker,
-            lambda: SchedulerReportClient(adapter, conf=conf).reshaper.ask_permission(
-                admin_context()
-            ),
+            cache(partial(_ask_permission, adapter, conf)),
             asked.sync,
             Patience.configured(conf),
         )
         interruption = stack.enter_context(Interruption())
         reports = _reports(asked, migrator, nodes, interruption, adapter)
         return _show(asked, conf, nodes, reports, RecordedConsumers(cell))
+
+
+def _ask_permission(adapter: Adapter, conf: cfg.ConfigOpts) -> None:
+    SchedulerReportClient(adapter, conf=conf).reshaper.ask_permission(admin_context())
 
 
 def _nodes(

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import IO, Any, Self
 
+from compute.report.wire.failures import why
+
 
 class JSONStream:
     """Writes `{<first fields>, <name>: [items…], <last fields>}`, an item a line.
@@ -36,7 +38,12 @@ class JSONStream:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        fields = "".join(f", {_pair(*field)}" for field in self.closing.items())
+        closing = dict(self.closing)
+        if error is not None and "error" not in closing:
+            told = "interrupted" if isinstance(error, KeyboardInterrupt) else why(error)
+            told = told or type(error).__name__
+            closing["error"] = " ".join(told.split())
+        fields = "".join(f", {_pair(*field)}" for field in closing.items())
         self._write(f"\n]{fields}}}\n")
 
     def _write(self, text: str) -> None:

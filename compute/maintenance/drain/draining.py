@@ -6,6 +6,7 @@ host, and goes where there is room after all moves before it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -113,6 +114,11 @@ class DrainedHost:
         sharing = {one.uuid for one in pools} - here
         consumers = sorted({uuid for one in self.providers for uuid in one.holders})
         self.holders: list[Holder] = []
+        self._totals = {
+            (one.uuid, name): record["total"]
+            for one in self.providers
+            for name, record in one.inventories.items()
+        }
         for uuid in watch(consumers):
             body = read_consumer(client, context, uuid)
             held = {rp: part["resources"] for rp, part in body["allocations"].items()}
@@ -123,30 +129,53 @@ class DrainedHost:
                 kind = body.get("consumer_type")
                 self.holders.append(Holder(uuid, kind, own, shared, query))
 
-    def excesses(self, gone: Iterable[Holder] = ()) -> list[Excess]:
-        """Return what is over capacity once these holders are gone.
-
-        A device for one use never is, although it is reserved and used at the same time.
-        """
-        left = {one.uuid for one in gone}
-        held = [one for one in self.holders if one.uuid not in left]
-        return [
-            Excess(provider.uuid, provider.name, name, provider.capacity(name), used)
-            for provider in self.providers
-            if TRAIT not in provider.traits
-            for name in sorted(_classes(provider))
-            if (used := sum(one.own.get(provider.uuid, {}).get(name, 0) for one in held))
-            > provider.capacity(name)
-        ]
-
     def size_of(self, holder: Holder) -> float:
         """Return the largest share of an inventory here that a holder has."""
-        providers = {one.uuid: one for one in self.providers}
         return max(
-            amount / max(providers[uuid].inventories.get(name, {}).get("total", 1), 1)
+            amount / max(self._totals.get((uuid, name), 1), 1)
             for uuid, amounts in holder.own.items()
             for name, amount in amounts.items()
         )
+
+
+class _Use:
+    """What is used of a host while its holders leave one after the other."""
+
+    def __init__(self, host: DrainedHost) -> None:
+        self._used = Counter[tuple[str, str]]()
+        for holder in host.holders:
+            self._used.update(_amounts(holder))
+        #: in the order in which they are told; a device for one use never is over capacity,
+        #: although it is reserved and used at the same time
+        self._over = {
+            (one.uuid, name): one
+            for one in host.providers
+            if TRAIT not in one.traits
+            for name in sorted(_classes(one))
+            if self._used[one.uuid, name] > one.capacity(name)
+        }
+
+    def leave(self, holder: Holder) -> None:
+        """Count that a holder is gone."""
+        for key, amount in _amounts(holder).items():
+            self._used[key] -= amount
+            if key in self._over and self._used[key] <= self._over[key].capacity(key[1]):
+                del self._over[key]
+
+    def excesses(self) -> list[Excess]:
+        """Return what is over capacity now."""
+        return [
+            Excess(one.uuid, one.name, name, one.capacity(name), self._used[one.uuid, name])
+            for (_, name), one in self._over.items()
+        ]
+
+
+def _amounts(holder: Holder) -> dict[tuple[str, str], int]:
+    return {
+        (uuid, name): amount
+        for uuid, amounts in holder.own.items()
+        for name, amount in amounts.items()
+    }
 
 
 def _classes(provider: ProviderDetails) -> set[str]:
@@ -201,7 +230,8 @@ class _Planner:
         self._only_excess = only_excess
         self._prefer = prefer
         self._promises = Promises()
-        self._plan = DrainPlan(host.excesses())
+        self._use = _Use(host)
+        self._plan = DrainPlan(self._use.excesses())
         self._left = [one for one in host.holders if one.consumer_type != MIGRATION]
         self._plan.staying = [one for one in host.holders if one.consumer_type == MIGRATION]
 
@@ -217,14 +247,11 @@ class _Planner:
                     key=lambda one: (-_relief(one, over), self._host.size_of(one), one.uuid),
                 )
             )
-            over = self._excesses()
+            over = self._use.excesses()
         if not self._only_excess:
             for holder in sorted(self._left, key=lambda one: (-self._host.size_of(one), one.uuid)):
                 self._place(holder)
         return self._plan
-
-    def _excesses(self) -> list[Excess]:
-        return self._host.excesses(move.holder for move in self._plan.moves)
 
     def _place(self, holder: Holder) -> None:
         """Move the holder, or note that it finds no place."""
@@ -237,8 +264,9 @@ class _Planner:
         self._promises.take(place)
         others = dict.fromkeys(one.root for _, _, one in sorted(fitting, key=lambda one: one[:2]))
         others.pop(place.root)
-        over = self._host.excesses([*(move.holder for move in self._plan.moves), holder])
-        self._plan.moves.append(PlannedMove(holder, place, list(others), len(over)))
+        self._use.leave(holder)
+        over = len(self._use.excesses())
+        self._plan.moves.append(PlannedMove(holder, place, list(others), over))
 
     def _fitting(self, holder: Holder) -> list[tuple[float, str, CandidatePlace]]:
         found = self._promises.fitting(self._candidates(holder.query), self._host.root.uuid)

@@ -25,10 +25,11 @@ from compute.maintenance.guests.shortfalls import Shortfalls
 from compute.maintenance.heal.completion import completed
 from compute.maintenance.heal.doubling import Doubled, doubled, mended
 from compute.maintenance.heal.guest_places import DriverPlaces, Knowing
+from compute.maintenance.heal.node_trees import NodeTrees
 from compute.maintenance.heal.placing import VGPU, PlacedShares, place
 from compute.maintenance.heal.port_healing import PortHealing
 from compute.maintenance.heal.ports import Port, PortAllocation, Ports
-from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
+from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Allocations, Amounts, Held
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
@@ -110,12 +111,14 @@ class Healer:
         self._mend = mend
         self._seen: Allocations = {}
         self._shortfalls = Shortfalls(client, context, cell)
+        self._trees = NodeTrees(client, context)
 
     def look_at(self, instances: Iterable[Instance]) -> None:
         """Read at once what many instances hold, where placement offers that.
 
         Then `plan` sends no request for an instance that lacks nothing. It reads any other instance
-        again: others may have written since.
+        again: others may have written since. The providers of their nodes are read once, until the
+        next call.
 
         Raises ConsumerAllocationRetrievalFailed if placement refuses, and ClientException if it is
         unreachable.
@@ -124,6 +127,7 @@ class Healer:
         self._shortfalls.forget()
         seen = self._client.whole_trees.allocations_of_each(self._context, uuids) if uuids else {}
         self._seen = seen or {}
+        self._trees.forget()
 
     def plan(self, instance: Instance, force: bool = False, with_ports: bool = True) -> Healing:
         """Decide what the instance lacks. With `force`, its allocations are made anew.
@@ -136,6 +140,7 @@ class Healer:
         those of its ports, ComputeHostNotFound if its node has no record, UnableToQueryPorts if the
         network service doesn't answer, and what reading providers and allocations raises.
         """
+        self._trees.has_remembered = False
         if instance.task_state is not None:
             return Healing(instance, HealStep.IN_TRANSITION)
         if instance.node is None or instance.host is None:
@@ -211,9 +216,21 @@ class Healer:
             raise InstanceChanged
         with self._port_healing.updated(healing.ports):
             self._write(healing)
+            if healing.step is HealStep.CREATE:
+                self._trees.count(healing.payload["allocations"])
+            else:
+                self._trees.forget()
             if healing.step is HealStep.CREATE and not self._is_as_planned(healing.instance):
                 self._take_back(healing)
                 raise InstanceChanged
+
+    def forget(self) -> bool:
+        """Forget providers: others may have allocated what seemed to be free.
+
+        Return whether the last plan was made from providers that were read for another one.
+        """
+        self._trees.forget()
+        return self._trees.has_remembered
 
     def _is_as_planned(self, instance: Instance) -> bool:
         """Say whether the instance still is where it was, and nothing is being done with it."""
@@ -238,6 +255,7 @@ class Healer:
     def _take_back(self, healing: Healing) -> None:
         """Remove what was just created, unless somebody changed it since."""
         uuid = healing.instance.uuid
+        self._trees.forget()
         now = self._client.get_allocs_for_consumer(self._context, uuid)
         if _resources(now["allocations"]) == _resources(healing.payload["allocations"]):
             body = now | {"version": CONSUMER_GENERATION_VERSION}
@@ -266,7 +284,7 @@ class Healer:
         """Return all allocations that the instance should have, and provider uuid → name."""
         if "accel:device_profile" in instance.flavor.extra_specs:
             raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
-        tree = read_tree(self._client, self._context, node_uuid(self._cell, instance))
+        tree = self._trees.of(node_uuid(self._cell, instance))
         share = own_share(holding_of(self._cell, instance))
         has = _amounts(current)
         own = devices(share, instance.node or "", givers(tree, instance.uuid))
@@ -274,7 +292,7 @@ class Healer:
         pools: list[ProviderDetails] = []
 
         def read_pools() -> list[ProviderDetails]:
-            pools.extend(read_sharing(self._client, self._context, *tree))
+            pools.extend(self._trees.sharing_with(*tree))
             return pools
 
         knowing = Knowing(self._driver, share, instance, tree)
@@ -301,7 +319,7 @@ class Healer:
         held = holding_of(self._cell, instance)
         if held.moves:
             return [], {}
-        tree = read_tree(self._client, self._context, node_uuid(self._cell, instance))
+        tree = self._trees.of(node_uuid(self._cell, instance))
         knowing = Knowing(self._driver, own_share(held), instance, tree)
         names = {one.uuid: one.name for one in tree}
         return doubled(suspected, allocations, names, knowing), names

@@ -229,9 +229,10 @@ def told(plan, names):
 
 def done(sent, names):
     """Return the same of the requests that were sent."""
+    reshapes = [body for _, url, body in sent if url == "/reshaper" and body["inventories"]]
     return {
         "created": sorted(body["name"] for _, url, body in sent if url == "/resource_providers"),
-        "reshape": next((named(body, names) for _, url, body in sent if url == "/reshaper"), None),
+        "reshape": next((named(body, names) for body in reshapes), None),
         "set": sorted(
             ({"inventories": "inventory"}.get(what, what), names[uuid])
             for method, url, _ in sent

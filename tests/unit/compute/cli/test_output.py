@@ -56,4 +56,8 @@ def test_a_stream_is_one_object(items):
 
 
 def test_a_stream_that_breaks_off_is_still_one_object():
-    assert written([1, 2], {}, ZeroDivisionError()) == {"host": "h", "nodes": [1, 2]}
+    assert written([1, 2], {}, ZeroDivisionError("away")) == {
+        "host": "h",
+        "nodes": [1, 2],
+        "error": "away",
+    }
