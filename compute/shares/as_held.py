@@ -27,7 +27,9 @@ def as_held(request: ResourceRequest, flavor: Flavor, held: ProviderAmounts) -> 
     has = Counter[str]()
     for part in held.values():
         has.update({name: part[name] for name in (_SHARED, _OWN) if name in part})
-    if not has[_OWN] or has.total() != main.resources.get(_SHARED):
+    # Threads of the emulator take one more, if the guest has processors of its own.
+    more = flavor.extra_specs.get("hw:emulator_threads_policy") == "isolate"
+    if not has[_OWN] or has.total() != main.resources.get(_SHARED, 0) + more:
         return request
     rest = {name: n for name, n in main.resources.items() if name != _SHARED}
     main = replace(main, resources={**rest, **{name: n for name, n in has.items() if n}})

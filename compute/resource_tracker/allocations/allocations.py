@@ -106,6 +106,18 @@ class AllocationWriter:
         uuid = held.instance.uuid
         if self._mode.writes_none or node.tree is None:
             return None
+        was_own = uuid in node.own
+        refused = self._settle(context, held, node, claims)
+        if refused is not None and not was_own:
+            # Nothing was written: whose allocations they are has not changed.
+            node.own.discard(uuid)
+            self._cell.own_allocations.discard(uuid, node.uuid)
+        return refused
+
+    def _settle(
+        self, context: RequestContext, held: InstanceHolding, node: TrackedNode, claims: bool
+    ) -> str | None:
+        uuid = held.instance.uuid
         refused: str | None = None
         try:
             for _ in range(_TRIES):

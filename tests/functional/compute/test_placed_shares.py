@@ -350,6 +350,19 @@ class TestSecondActors:
         host.revert(guest, move)
         assert host.held(guest) == parts
 
+    def test_a_resize_that_is_refused_leaves_the_scheduler_its_guest(self, host, outsider):
+        flat = ShapedHost(
+            host, outsider, "auto", {"": {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 9}}
+        )
+        guest = flat.guest()
+        parts = {"": {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}
+        flat.allocate(guest, parts)
+        flat.claim(guest)
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="no room for 3 VCPU"):
+            flat.resized(guest, vcpus=3)
+        assert flat.held(guest) == parts
+        assert host.cell.own_allocations.of_node(host.uuid) == set()
+
 
 class TestWhatOthersWrote:
     """It is judged class by class, told once, and left alone."""
