@@ -22,7 +22,7 @@ from compute.metrics.agent import AgentMetrics
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.report.wire.failures import causes, described_user, explained, refused_access, why
+from compute.report.wire.failures import causes, described_user, explained, refused_access
 from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
@@ -143,7 +143,8 @@ def _run(conf: cfg.ConfigOpts, once: bool) -> None:
             runner.start()
             runner.run(signals)
     except (exceptions.ReshapeFailed, exceptions.ReshapeNeeded) as error:
-        raise Failure(RESHAPE_FAILED, why(error), is_logged=True) from error
+        reason = explained(error, described_user(conf))
+        raise Failure(RESHAPE_FAILED, reason, is_logged=True) from error
     except (DriverLoadError, DriverInitFailed) as error:
         raise Failure(DRIVER_UNUSABLE, error) from error
     except ksa_exceptions.AuthPluginException as error:

@@ -23,6 +23,7 @@ from compute.resource_tracker.node.node_traits import RootTraits
 from compute.resource_tracker.node.nodes import Nodes
 from compute.resource_tracker.provider_yaml.additions_ownership import AdditionsOwnership, Owned
 from compute.resource_tracker.reporting.driver_tree import edit_tree
+from compute.resource_tracker.reporting.lost_processors import KINDS, with_option
 from compute.resource_tracker.reporting.lowered_inventory import (
     Capacities,
     capacities,
@@ -93,12 +94,18 @@ class Reporting:
         writers change the node's providers concurrently, it starts again from a fresh tree.
         """
         node.changed = node.reshaped = False
-        for _ in range(2):
-            Patience.configured(self._conf).until_undisturbed(
-                lambda: self.flush(context, self.wanted(context, node, startup)), node.name
-            )
-            if self._pci.settled(node):
-                break
+        try:
+            for _ in range(2):
+                Patience.configured(self._conf).until_undisturbed(
+                    lambda: self.flush(context, self.wanted(context, node, startup)), node.name
+                )
+                if self._pci.settled(node):
+                    break
+        except KINDS as error:
+            named = with_option(error, self._conf)
+            if named is error:
+                raise
+            raise named from named.__cause__
         self._save(node)
 
     def wanted(

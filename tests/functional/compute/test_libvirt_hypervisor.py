@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 from functools import partial
 
 import pytest
 
-from compute.exceptions import InvalidConfiguration
+from compute.exceptions import InvalidConfiguration, ReshapeFailed
 from tests.unit.virt.libvirt.guest_hosts import domain_xml, host_xml, tpm_xml
 from tests.unit.virt.libvirt.guest_hosts import guest_xml as domain_guest_xml
 from tests.unit.virt.libvirt.hosts import (
@@ -202,6 +203,27 @@ def test_traits_are_those_of_the_processors_that_guests_have(start, outsider, tm
     assert avx2 in outsider.traits(host.uuid)
     start(uri, answers, libvirt__cpu_mode="custom", libvirt__cpu_models=["Nehalem"])
     assert {avx2, "HW_CPU_X86_SSE42"} & outsider.traits(host.uuid) == {"HW_CPU_X86_SSE42"}
+
+
+@pytest.mark.parametrize("pinned", [False, True], ids=["floating", "and one that is pinned"])
+def test_a_dedicated_set_that_leaves_floating_guests_nothing_is_named(
+    start, outsider, tmp_path, pinned
+):
+    host = start(hypervisor_of(tmp_path, node_xml()))
+    consumers = [outsider.allocate({host.uuid: {"VCPU": 2}}) for _ in range(2)]
+    guests = [
+        guest_xml(consumers[0], "floating"),
+        guest_xml(consumers[1], "second", pins=["2", "4"] if pinned else ()),
+    ]
+    uri = hypervisor_of(tmp_path, node_xml(*guests))
+    named = r"\[compute\]cpu_dedicated_set alone leaves no processor for VCPU.*cpu_shared_set"
+    if pinned:
+        with pytest.raises(ReshapeFailed, match=named):
+            start(uri, compute__cpu_dedicated_set="2,4")
+    else:
+        start(uri, compute__cpu_dedicated_set="2,4")
+        assert re.search(named, str(host.outcome.failures[host.name]))
+    assert outsider.totals(host.uuid)["VCPU"] == 3
 
 
 def test_a_hypervisor_that_emulates_no_tpm_is_not_reported_with_one(start, tmp_path, caplog):

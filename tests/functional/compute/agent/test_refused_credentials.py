@@ -37,6 +37,8 @@ def service(tmp_path_factory):
     with Keystone() as keystone:
         keystone.tokens.update(
             reader=token("rea", ["reader"], "services"),
+            nova=token("nova", ["service", "admin"], "services"),
+            operator=token("op", ["admin"], "services"),
             expired=token("nova", ["service"], "services", valid_for=-HOUR),
         )
         options = services.options_of(folder, {}) | {"api": {"auth_strategy": "keystone"}}
@@ -55,18 +57,19 @@ def run(tmp_path, forking):
 
     node = str(uuid.uuid4())
 
-    def run(command, new=False, **placement):
+    def run(command, new=False, driver="fake.MediumFakeDriver", **placement):
         if not new:
             (tmp_path / "compute_id").write_text(node)
         options = {"auth_type": "admin_token", "token": "unknown", **placement}
         given = {f"OS_PLACEMENT__{name.upper()}": value for name, value in options.items()}
         given["OS_DEFAULT__STATE_PATH"] = str(tmp_path)
-        given["OS_DEFAULT__COMPUTE_DRIVER"] = "fake.MediumFakeDriver"
+        given["OS_DEFAULT__COMPUTE_DRIVER"] = driver
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
         main, *arguments = command
         ended = Forked(main, arguments, inherited | given)
         _, said = ended.communicate()
-        (line,) = [line for line in said.splitlines() if "normal at the first" not in line]
+        lines = [line for line in said.splitlines() if "normal at the first" not in line]
+        (line,) = lines or [""]
         return ended.returncode, line
 
     return run
@@ -89,6 +92,15 @@ def test_a_user_without_the_role_is_one_line_that_names_the_role(run, service, c
     ended, line = run(command, endpoint=service.url, token="reader")
     assert ended == code
     assert "Placement knows the token of group [placement], but refuses the request." in line
+    assert ROLE in line
+
+
+def test_a_reshape_without_the_role_is_one_line_that_names_the_role(run, service):
+    assert run(AGENT, new=True, endpoint=service.url, token="nova") == (0, "")
+    driver = "fake.FakeNUMAReshapeDriver"
+    ended, line = run(AGENT, new=True, driver=driver, endpoint=service.url, token="operator")
+    assert ended == 1
+    assert "403" in line
     assert ROLE in line
 
 
