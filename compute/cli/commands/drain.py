@@ -144,7 +144,9 @@ class _ShownPlan:
 
     def _lines(self) -> Iterator[str]:
         plan, root = self._plan, self._host.root
-        if plan.over:
+        if self._host.is_drained:
+            yield f"{root.name} ({root.uuid}) is drained: all of it is reserved."
+        elif plan.over:
             yield f"{root.name} ({root.uuid}) is over capacity:"
             for one in plan.over:
                 more = one.used - one.capacity
@@ -197,6 +199,7 @@ class _ShownPlan:
         plan, root = self._plan, self._host.root
         return {
             "host": {"uuid": root.uuid, "name": root.name},
+            "drained": self._host.is_drained,
             "fits": self.fits,
             "mended_after": plan.mended_after,
             "over_capacity": [

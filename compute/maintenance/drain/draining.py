@@ -129,6 +129,17 @@ class DrainedHost:
                 kind = body.get("consumer_type")
                 self.holders.append(Holder(uuid, kind, own, shared, query))
 
+    @property
+    def is_drained(self) -> bool:
+        """Whether everything is reserved, except devices for one use: it takes nothing new."""
+        records = [
+            record
+            for one in self.providers
+            if TRAIT not in one.traits
+            for record in one.inventories.values()
+        ]
+        return bool(records) and all(one["reserved"] >= one["total"] for one in records)
+
     def size_of(self, holder: Holder) -> float:
         """Return the largest share of an inventory here that a holder has."""
         return max(
@@ -146,10 +157,10 @@ class _Use:
         for holder in host.holders:
             self._used.update(_amounts(holder))
         #: in the order in which they are told; a device for one use never is over capacity,
-        #: although it is reserved and used at the same time
+        #: although it is reserved and used at the same time, nor is a host that is drained
         self._over = {
             (one.uuid, name): one
-            for one in host.providers
+            for one in ([] if host.is_drained else host.providers)
             if TRAIT not in one.traits
             for name in sorted(_classes(one))
             if self._used[one.uuid, name] > one.capacity(name)

@@ -105,6 +105,11 @@ def families(snapshot: Snapshot, consumers_of: Mapping[str, int]) -> Iterator[Me
         over.add_metric(labels, too_full.get(class_id, 0))
     yield from sums.values()
     yield over
+    yield GaugeMetricFamily(
+        "placement_trees_drained",
+        "Trees of which everything is reserved.",
+        float(len(snapshot_suspects.drained_roots(snapshot))),
+    )
     yield _providers(snapshot)
     types = GaugeMetricFamily(
         "placement_consumers", "Consumers, by their type.", labels=["consumer_type"]

@@ -20,17 +20,33 @@ def over_capacity(snapshot: Snapshot) -> SlotsAndClasses:
     """Return the inventories of which more is used than there is room for.
 
     Usage without an inventory counts, too. Devices for one use don't: one is reserved as a whole as
-    soon as it is used.
+    soon as it is used. Nor do drained trees: that they take nothing new is what somebody wants.
     """
     devices = _devices_for_one_use(snapshot)
+    drained = drained_roots(snapshot)
     found: list[tuple[Slots, int]] = []
     for class_id, column in snapshot.columns.items():
         over = column.slots[column.used > np.floor(column.capacities)]
-        found.append((over[~np.isin(over, devices)], class_id))
+        left_out = np.isin(over, devices) | np.isin(snapshot.forest.root[over], drained)
+        found.append((over[~left_out], class_id))
     for (slot, class_id), used in snapshot.stray_usage.items():
         if used:
             found.append((np.array([slot], np.int32), class_id))
     return _joined(found)
+
+
+def drained_roots(snapshot: Snapshot) -> Slots:
+    """Return the roots of trees of which everything is reserved, except devices for one use."""
+    has_inventory = np.zeros(snapshot.size, np.bool_)
+    is_offered = np.zeros(snapshot.size, np.bool_)
+    for column in snapshot.columns.values():
+        has_inventory[column.slots] = True
+        is_offered[column.slots[column.reserved < column.total]] = True
+    devices = _devices_for_one_use(snapshot)
+    has_inventory[devices] = is_offered[devices] = False
+    forest = snapshot.forest
+    is_drained = forest.is_root & forest.roots_of(has_inventory) & ~forest.roots_of(is_offered)
+    return np.flatnonzero(is_drained).astype(np.int32)
 
 
 def empty_roots(snapshot: Snapshot) -> Slots:

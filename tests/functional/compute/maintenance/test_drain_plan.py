@@ -277,3 +277,16 @@ def test_nothing_is_written_and_a_service_without_extensions_plans_the_same(
         site.configure(more=described(url))
         assert site.run("drain", "--host", "host1", "--plan", "--http") == by_database
     assert site.rows() == before
+
+
+def test_a_host_that_is_drained_is_not_over_capacity(sqlite_site):
+    with sqlite_site.placement() as outsider:
+        root = outsider.provider("host1", None, {"VCPU": {"total": 8}})
+        outsider.provider("host2", None, {"VCPU": {"total": 8}})
+        outsider.allocate({root: {"VCPU": 2}})
+        outsider.set_inventory(root, {"VCPU": {"total": 8, "reserved": 8}})
+    ended = sqlite_site.run("drain", "--host", "host1", "--plan", "--json")
+    assert (ended.code, ended.json["drained"], ended.json["over_capacity"]) == (0, True, [])
+    assert len(ended.json["moves"]) == 1
+    told = sqlite_site.run("drain", "--host", "host1", "--plan", "--over-capacity")
+    assert (told.code, told.out) == (0, f"host1 ({root}) is drained: all of it is reserved.\n")

@@ -29,6 +29,7 @@ FAMILIES = {
     *("placement_snapshot_audits", "placement_resource_inventory", "placement_resource_reserved"),
     *("placement_resource_capacity", "placement_resource_used", "placement_providers"),
     *("placement_providers_over_capacity", "placement_consumers", "placement_suspects"),
+    "placement_trees_drained",
 }
 
 
@@ -210,6 +211,21 @@ def test_a_device_for_one_use_that_is_in_use_is_not_above_its_capacity(counted):
     shown = page(counted)
     assert value(shown, "placement_resource_used", resource_class="PGPU") == 1
     assert value(shown, "placement_providers_over_capacity", resource_class="PGPU") == 0
+
+
+def test_a_host_of_which_everything_is_reserved_is_drained_and_no_fault(counted):
+    fill(counted)
+    counted.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 2}}))
+    assert value(page(counted), "placement_trees_drained") == 0
+    tree = counted.get(f"/resource_providers?in_tree={ROOT}").json["resource_providers"]
+    for row in tree:
+        path = f"/resource_providers/{row['uuid']}/inventories"
+        for name, record in counted.get(path).json["inventories"].items():
+            known = counted.get(f"{path}/{name}").json
+            counted.put(f"{path}/{name}", known | {"reserved": record["total"]})
+    shown = page(counted)
+    assert value(shown, "placement_trees_drained") == 1
+    assert value(shown, "placement_providers_over_capacity", resource_class="VCPU") == 0
 
 
 def test_a_snapshot_that_grew_takes_more_bytes(counted):

@@ -193,6 +193,21 @@ def test_a_device_for_one_use_that_is_in_use_is_not_over_capacity(service):
     assert found["provider"]["uuid"] == devices[1]
 
 
+def test_a_drained_host_is_no_suspect_and_one_that_is_half_reserved_is(service):
+    """doc/drain.rst: reserve all of it, and it takes nothing new."""
+    host = provider(service, 1, VCPU=8, MEMORY_MB=100)
+    child = provider(service, 2, "host1_gpu", host, VGPU=2)
+    card = provider(service, 3, "host1_card", host, ["HW_PCI_ONE_TIME_USE"], PGPU=1)
+    held = {"VCPU": 4, "MEMORY_MB": 50}
+    hold(service, 1, {host: held, child: {"VGPU": 1}, card: {"PGPU": 1}})
+    reserved = {name: {"total": 100, "reserved": 100} for name in held}
+    restock(service, host, **reserved)
+    found = of_kind(service, "over_capacity")
+    assert sorted(one["resource_class"] for one in found) == ["MEMORY_MB", "VCPU"]
+    restock(service, child, VGPU={"total": 2, "reserved": 2})
+    assert of_kind(service, "over_capacity") == []
+
+
 def test_what_is_allocated_without_an_inventory_is_over_capacity(service):
     host = provider(service, 1, VCPU=8, MEMORY_MB=100)
     hold(service, 1, {host: {"VCPU": 3}})
