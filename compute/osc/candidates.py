@@ -65,7 +65,10 @@ def _reason(one: dict[str, Any]) -> str:
 
 def _near(one: dict[str, Any]) -> str:
     lacks = ", ".join(map(_lack, one["missing"])) or "nothing"
-    return f"{one['name']} ({one['uuid']}) lacks {lacks}"
+    # an older service doesn't name roots
+    root = one.get("root_name", one["name"])
+    of = f" of {root}" if root != one["name"] else ""
+    return f"{one['name']} ({one['uuid']}){of} lacks {lacks}"
 
 
 def _lack(missing: dict[str, Any]) -> str:
@@ -73,4 +76,6 @@ def _lack(missing: dict[str, Any]) -> str:
     told = f"{of}{missing['reason']} {missing['name']}".rstrip()
     if "free" in missing:
         told += f" (asked {missing['asked']}, free {missing['free']})"
+    if "aggregates" in missing:
+        told += f" (it is in {', '.join(missing['aggregates']) or 'none'})"
     return told

@@ -30,8 +30,8 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
     for title, near in _nearest(shown):
         yield ""
         yield title
-        for one in near:
-            yield from _near(one)
+        for one, trees in _alike(near):
+            yield from _near(one, trees)
     if shown["relaxations"]:
         yield ""
         yield "What would help (trees that then have candidates):"
@@ -65,13 +65,34 @@ def _nearest(shown: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]
         yield "The nearest trees lack:", shown["nearest"]
 
 
-def _near(near: dict[str, Any]) -> Iterator[str]:
-    yield from wrapped(f"{near['name']} ({near['uuid']})", 2, 2)
+def _alike(near: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
+    """Return misses of trees that lack the same of one provider once, with the trees' names."""
+    found: list[tuple[dict[str, Any], list[str]]] = []
+    for one in near:
+        # an older service doesn't name roots
+        name = one.get("root_name", one["root"])
+        for other, trees in found:
+            if (one["uuid"], one["missing"]) == (other["uuid"], other["missing"]):
+                trees.append(name)
+                break
+        else:
+            found.append((one, [name]))
+    return found
+
+
+def _near(near: dict[str, Any], trees: list[str]) -> Iterator[str]:
+    others = [name for name in trees if name != near["name"]]
+    of = f" for {', '.join(others)}" if others else ""
+    yield from wrapped(f"{near['name']} ({near['uuid']}){of}", 2, 2)
     if not near["missing"]:
         yield "    nothing"
     for one in near["missing"]:
         of = f"{one['group']}: " if one["group"] else ""
         text = f"{of}{one['reason']} {one['name']}".rstrip()
+        if "uuid" in one:
+            text += f" on {one.get('provider', one['uuid'])}"
+        if "aggregates" in one:
+            text += f" (it is in {', '.join(one['aggregates']) or 'none'})"
         if "free" in one:
             text += (
                 f": asked {one['asked']}, free {one['free']} of {one['total']} "

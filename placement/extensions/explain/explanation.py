@@ -18,9 +18,11 @@ from placement.candidates.slots import WholeSlot
 from placement.extensions.explain import explanation_text
 from placement.extensions.explain.conditions import (
     Missing,
+    Reason,
 )
 from placement.extensions.explain.conflicts import TreeConflict
 from placement.extensions.explain.explanation_text import Reasoned
+from placement.extensions.explain.hints import Hint, hint_of
 from placement.extensions.explain.judged_trees import judged
 from placement.extensions.explain.nearest import Miss, Misses
 from placement.extensions.explain.relaxations import Relaxation, Relaxations, relaxations_of
@@ -32,6 +34,8 @@ Naming = Callable[[Iterable[str]], Mapping[str, str]]
 
 #: how many trees without candidates an explanation shows
 _MOST_NEAREST = 10
+#: how many names it shows, and how many aggregates of one provider
+_MOST_NAMES = 100
 
 
 def _no_names(uuids: Iterable[str]) -> Mapping[str, str]:
@@ -43,25 +47,35 @@ class NamedMiss:
     """A tree without a candidate, or a provider, with uuids and a name; see `Miss`.
 
     :param root: uuid of the root
-    :param uuids: the uuids of the providers in `missing`, by slot
+    :param providers: the uuids and names of the providers in `missing`, by slot
+    :param aggregates: the aggregates of those that are in none of the wanted ones
     """
 
     root: str
+    root_name: str
     uuid: str
     name: str
     missing: tuple[Missing, ...]
-    uuids: Mapping[int, str]
+    providers: Mapping[int, tuple[str, str]]
+    aggregates: Mapping[int, list[str]]
 
     def as_json(self) -> Json:
         """Return it as an answer has it."""
         missing = [self._missing(one) for one in self.missing]
-        return {"root": self.root, "uuid": self.uuid, "name": self.name, "missing": missing}
+        return {
+            "root": self.root,
+            "root_name": self.root_name,
+            "uuid": self.uuid,
+            "name": self.name,
+            "missing": missing,
+        }
 
     def _missing(self, one: Missing) -> Json:
         shown: Json = {"group": one.group, "reason": one.reason.value, "name": one.name}
-        uuid = None if one.slot is None else self.uuids[one.slot]
-        if uuid is not None and uuid != self.uuid:
-            shown["uuid"] = uuid
+        if one.slot is not None and self.providers[one.slot][0] != self.uuid:
+            shown["uuid"], shown["provider"] = self.providers[one.slot]
+        if one.reason is Reason.AGGREGATE and one.slot is not None:
+            shown["aggregates"] = self.aggregates[one.slot]
         if one.asked is not None:
             shown["asked"] = one.asked
         return shown | (dataclasses.asdict(one.amounts) if one.amounts else {})
@@ -177,13 +191,17 @@ def explain(
         is_root = bool(snapshot.forest.is_root[provider])
         of_provider = misses.of_tree(provider) if is_root else misses.of_provider(provider)
     shown = [*nearest, *([of_provider] if of_provider is not None else [])]
-    named = _named(snapshot, shown, provider, naming)
-    near = named[: len(nearest)]
-    reasons = explanation_text.reasons(found.conflicts)
+    hints = [
+        hint_of(snapshot, found.conditions, one, nearest) if found.conditions else None
+        for one in found.conflicts
+    ]
+    names = _Names(snapshot, shown, [hint for hint in hints if hint], provider, naming)
+    named = [names.named(miss, provider if miss is of_provider else None) for miss in shown]
+    reasons = explanation_text.reasons(found.conflicts, hints, _only_lending(snapshot, request))
     undecided = _uuids(snapshot, found.undecided)
     fruitful = _uuids(snapshot, found.fruitful)
     message = explanation_text.message(
-        steps.total, len(fruitful), len(undecided), request, reasons, near
+        steps.total, len(fruitful), len(undecided), request, reasons, nearest, names.of
     )
     verdict = "some" if fruitful else "unknown" if undecided else "none"
     return Explanation(
@@ -196,7 +214,7 @@ def explain(
         found.ended,
         tuple(steps.steps),
         reasons,
-        tuple(near),
+        tuple(named[: len(nearest)]),
         helping.found,
         named[-1] if of_provider is not None else None,
         tuple(found.conflicts),
@@ -219,26 +237,69 @@ def _uuids(snapshot: Snapshot, roots: Mask) -> tuple[str, ...]:
     return tuple([uuids[WholeSlot(root)] for root in np.flatnonzero(roots).tolist()])
 
 
-def _named(
-    snapshot: Snapshot, misses: list[Miss], provider: int | None, naming: Naming
-) -> list[NamedMiss]:
-    """Return the misses with names, which are read at once.
+def _only_lending(snapshot: Snapshot, request: CandidateRequest) -> Mask:
+    """Return the roots of trees that are a sharing provider, and lack a class that is asked for."""
+    mask = np.zeros(snapshot.size, np.bool_)
+    if len(snapshot.sharing) and len(request.demand) > 1:
+        alone = snapshot.sharing[snapshot.forest.count[snapshot.sharing] == 1]
+        for name in request.demand:
+            column = snapshot.column(snapshot.names.class_ids.get(name, -1))
+            there, _ = column.find(alone)
+            mask[alone[~there]] = True
+    return mask
 
-    :param provider: the last miss, if this isn't None, is about this provider
+
+class _Names:
+    """The names of the providers that an explanation shows, read at once.
+
+    :param provider: the provider that was asked about
     """
-    uuids = snapshot.register.uuids
-    wanted = [
-        miss.slot if number < len(misses) - 1 or provider is None else provider
-        for number, miss in enumerate(misses)
-    ]
-    names = naming([uuids[WholeSlot(slot)] for slot in dict.fromkeys(wanted)]) if wanted else {}
-    return [
-        NamedMiss(
-            uuids[WholeSlot(miss.root)],
-            uuids[slot],
-            names.get(uuids[slot], uuids[slot]),
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        misses: Iterable[Miss],
+        hints: Iterable[Hint],
+        provider: int | None,
+        naming: Naming,
+    ) -> None:
+        self._snapshot = snapshot
+        self._uuids = snapshot.register.uuids
+        slots = [] if provider is None else [provider]
+        slots += [slot for miss in misses for slot in (miss.slot, miss.root)]
+        slots += [slot for hint in hints for slot in hint.slots]
+        slots += [one.slot for miss in misses for one in miss.missing if one.slot is not None]
+        wanted = list(dict.fromkeys(slots))[:_MOST_NAMES]
+        self._names = naming([self.uuid(slot) for slot in wanted]) if wanted else {}
+
+    def uuid(self, slot: int) -> str:
+        """Return the uuid of a provider."""
+        return self._uuids[WholeSlot(slot)]
+
+    def of(self, slot: int) -> str:
+        """Return the name of a provider, or its uuid."""
+        uuid = self.uuid(slot)
+        return self._names.get(uuid, uuid)
+
+    def named(self, miss: Miss, provider: int | None) -> NamedMiss:
+        """Return a miss with names.
+
+        :param provider: the provider that it is about; None: the one that comes nearest
+        """
+        slot = miss.slot if provider is None else provider
+        slots = {one.slot for one in miss.missing if one.slot is not None}
+        outside = slots & {one.slot for one in miss.missing if one.reason is Reason.AGGREGATE}
+        return NamedMiss(
+            self.uuid(miss.root),
+            self.of(miss.root),
+            self.uuid(slot),
+            self.of(slot),
             miss.missing,
-            {one.slot: uuids[WholeSlot(one.slot)] for one in miss.missing if one.slot is not None},
+            {slot: (self.uuid(slot), self.of(slot)) for slot in slots},
+            {slot: self._aggregates(slot) for slot in outside},
         )
-        for miss, slot in zip(misses, map(WholeSlot, wanted), strict=True)
-    ]
+
+    def _aggregates(self, slot: int) -> list[str]:
+        keys = set(self._snapshot.aggregates_of[slot])
+        known = self._snapshot.aggregate_ids.items()
+        return sorted(uuid for uuid, key in known if key in keys)[:_MOST_NAMES]

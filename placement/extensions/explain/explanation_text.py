@@ -1,12 +1,14 @@
 """An explanation as one sentence (extensions.md 5). The text is stable: operators alert on it."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
+from placement.candidates.cloud.columns import Mask
 from placement.candidates.request import CandidateRequest
-from placement.extensions.explain.conditions import BOTH, Missing, Reason
+from placement.extensions.explain.conditions import BOTH, Amounts, Reason
 from placement.extensions.explain.conflicts import TreeConflict
+from placement.extensions.explain.hints import Hint
+from placement.extensions.explain.nearest import Miss
 from placement.schemas.json_schema import Json
 
 #: how many reasons a message names
@@ -16,8 +18,9 @@ _MOST_ALTERNATIVES = 3
 
 #: the text if no smaller number of groups collides
 TOGETHER = "fit each group, but not all together"
+_LENDING = "lend to other trees only"
 _ONE_TREE = "have all that is asked for, but not on one provider"
-_SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails", "fit": "fits"}
+_SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails", "fit": "fits", "lend": "lends"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Reasoned:
     :param asked: the amount, where the reason is about one
     :param conflict: all that can't be met together, if that is more than the reason by itself: as
         reason, name and amount
+    :param lending: how many of the trees only lend, and lack another class that is asked for
     """
 
     reason: Reason
@@ -36,6 +40,8 @@ class Reasoned:
     asked: int | None = None
     conflict: tuple[tuple[Reason, str, int | None], ...] = ()
     joint: bool = False
+    hint: Hint | None = dataclasses.field(default=None, compare=False)
+    lending: int = 0
 
     def as_json(self) -> Json:
         """Return it as an answer has it."""
@@ -52,20 +58,16 @@ class Reasoned:
         return shown
 
 
-class _NamedMiss(Protocol):
-    """What a text needs of a `NamedMiss` of `explanation.py`, which imports this file."""
+def reasons(
+    conflicts: Sequence[TreeConflict], hints: Sequence[Hint | None], lending: Mask
+) -> tuple[Reasoned, ...]:
+    """Return how many trees have each reason, the most frequent first.
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def missing(self) -> tuple[Missing, ...]: ...
-
-
-def reasons(conflicts: Iterable[TreeConflict]) -> tuple[Reasoned, ...]:
-    """Return how many trees have each reason, the most frequent first."""
-    found: dict[Reasoned, int] = {}
-    for one in conflicts:
+    :param hints: one for each conflict
+    :param lending: the roots of trees that only lend to others
+    """
+    found: dict[Reasoned, tuple[int, int]] = {}
+    for one, hint in zip(conflicts, hints, strict=True):
         blamed = one.blamed
         all_of_it = tuple((it.reason, it.name, it.asked) for it in one.conditions)
         key = Reasoned(
@@ -76,9 +78,16 @@ def reasons(conflicts: Iterable[TreeConflict]) -> tuple[Reasoned, ...]:
             blamed.asked,
             all_of_it if len(all_of_it) > 1 else (),
             one.joint,
+            hint,
         )
-        found[key] = found.get(key, 0) + int(one.roots.sum())
-    counted = [dataclasses.replace(key, trees=trees) for key, trees in found.items() if trees]
+        trees, lent = found.get(key, (0, 0))
+        lent += int((one.roots & lending).sum())
+        found[key] = trees + int(one.roots.sum()), lent
+    counted = [
+        dataclasses.replace(key, trees=trees, lending=lent)
+        for key, (trees, lent) in found.items()
+        if trees
+    ]
     return tuple(sorted(counted, key=lambda one: -one.trees))
 
 
@@ -88,7 +97,8 @@ def message(
     undecided: int,
     request: CandidateRequest,
     found: Sequence[Reasoned],
-    nearest: Sequence[_NamedMiss],
+    nearest: Sequence[Miss],
+    name_of: Callable[[int], str],
 ) -> str:
     """Say in one sentence why a request has few candidates, or none.
 
@@ -96,15 +106,18 @@ def message(
     :param undecided: how many trees weren't searched to the end
     :param found: the reasons, that of the most trees first
     :param nearest: the trees without candidates that come nearest to having one
+    :param name_of: returns the name of a provider
     """
     if not total:
         return "0 of 0 trees: there is no resource provider"
     counts: dict[tuple[str, str], int] = {}
     for one in found:
         # conflicts of many groups differ in what the text doesn't tell
-        told = _text(one, request), f"{_of_group(one)}{_nearest(one, nearest)}"
-        counts[told] = counts.get(told, 0) + one.trees
-    frequent = sorted(counts.items(), key=lambda one: -one[1])
+        hint = one.hint.told(name_of) if one.hint is not None else ""
+        told = _text(one, request), f"{_of_group(one)}{hint}{_nearest(one, nearest, name_of)}"
+        counts[told] = counts.get(told, 0) + one.trees - one.lending
+    counts[_LENDING, ""] = sum(one.lending for one in found)
+    frequent = sorted(((key, n) for key, n in counts.items() if n), key=lambda one: -one[1])
     parts = [f"{_counted(trees, text)}{end}" for (text, end), trees in frequent[:_MOST_NAMED]]
     others = sum(trees for _, trees in frequent[_MOST_NAMED:])
     if undecided:
@@ -125,19 +138,32 @@ def _of_group(one: Reasoned) -> str:
     return f" in group {one.group}" if one.group else ""
 
 
-def _nearest(one: Reasoned, nearest: Sequence[_NamedMiss]) -> str:
+def _nearest(one: Reasoned, nearest: Sequence[Miss], name_of: Callable[[int], str]) -> str:
     """Return what the nearest provider has, if the reason is that amounts are too small."""
     if one.reason is not Reason.CAPACITY:
         return ""
-    best: tuple[int, str] | None = None
-    for miss in nearest:
-        for missing in miss.missing:
-            same = (missing.group, missing.reason, missing.name)
-            if same == (one.group, one.reason, one.name) and missing.amounts is not None:
-                free = missing.amounts.free
-                if best is None or free > best[0]:
-                    best = (free, miss.name)
-    return "" if best is None else f" (nearest: {best[1]} has {best[0]})"
+    wanted = (one.group, one.reason, one.name)
+    same = (
+        (missing.amounts, missing.slot)
+        for miss in nearest
+        for missing in miss.missing
+        if (missing.group, missing.reason, missing.name) == wanted
+    )
+    best: tuple[Amounts, int] | None = None
+    for amounts, slot in same:
+        if amounts is None or slot is None:
+            continue
+        if best is None or amounts.free > best[0].free:
+            best = amounts, slot
+    if best is None:
+        return ""
+    amounts, slot = best
+    has = f"has {amounts.free}"
+    if amounts.free < 0:
+        has = f"is over capacity by {-amounts.free}, ratio {amounts.allocation_ratio:g}"
+    elif 0 < amounts.total <= amounts.reserved:
+        has += f", reserved {amounts.reserved} of {amounts.total}"
+    return f" (nearest: {name_of(slot)} {has})"
 
 
 def _text(one: Reasoned, request: CandidateRequest) -> str:

@@ -52,6 +52,8 @@ _MISSING: Json = closed_object(
         "reason": _REASON,
         "name": STRING,
         "uuid": PROVIDER_UUID,
+        "provider": STRING,
+        "aggregates": {"type": "array", "items": UUID},
         "asked": _COUNT,
         **_AMOUNTS,
     },
@@ -60,6 +62,7 @@ _MISSING: Json = closed_object(
 _NEAR: Json = exactly(
     {
         "root": PROVIDER_UUID,
+        "root_name": STRING,
         "uuid": PROVIDER_UUID,
         "name": STRING,
         "missing": {"type": "array", "items": _MISSING},

@@ -166,7 +166,14 @@ function nearest(found) {
     element(
       "ul",
       { class: "nearest" },
-      found.map(({ uuid, name, missing }) => element("li", {}, element("h3", {}, toTree(uuid, name)), misses(missing))),
+      found.map(({ root, root_name: of, uuid, name, missing }) =>
+        element(
+          "li",
+          {},
+          element("h3", {}, toTree(uuid, name), uuid !== root && [" of ", toTree(root, of)]),
+          misses(missing),
+        ),
+      ),
     ),
   );
 }
@@ -192,7 +199,7 @@ const MISSES = {
 
 function missText(miss) {
   const { group, reason, name, asked: wanted } = miss;
-  const where = group ? ` (group ${group})` : "";
+  const where = (group ? ` (group ${group})` : "") + (miss.provider ? ` on ${miss.provider}` : "");
   if (wanted === undefined || miss.total === undefined) {
     const wants = wanted === undefined ? "" : `${amount(wanted, name)} `;
     return `${wants}${name}${where}: ${MISSES[reason] ?? reason}`;

@@ -56,7 +56,9 @@ def test_trees_are_named_by_whether_a_combination_fits(clouds):
 
     assert explanation.fruitful == ("b",)
     assert explanation.candidates == 2
-    assert explanation.message == "1 of 2 trees: 1 fits each group, but not all together"
+    assert explanation.message == (
+        "1 of 2 trees: 1 fits each group, but not all together (1 and 2 fit a1 only)"
+    )
 
 
 def test_a_tree_whose_search_ran_into_a_bound_is_undecided(clouds):

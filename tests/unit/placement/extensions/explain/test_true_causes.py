@@ -83,9 +83,12 @@ def test_a_pool_outside_the_aggregate_is_named(clouds):
 
     found = told(clouds, providers, Group("", {"VCPU": 1, "DISK_GB": 1}, member_of=(ZONE,)))
 
-    assert found.message.startswith(
-        "0 of 3 trees: 2 have no provider with member_of zone and DISK_GB,"
+    assert found.message == (
+        "0 of 3 trees: 2 have no provider with member_of zone and DISK_GB, "
+        "1 lends to other trees only"
     )
+    (missing,) = found.as_json()["nearest"][1]["missing"]
+    assert (missing["reason"], missing["aggregates"]) == ("aggregate", ["rack"])
     assert lacking(found)["host1"] == [("pool", "aggregate", "zone")]
 
 
@@ -98,8 +101,9 @@ def test_no_single_provider_has_both(clouds):
 
     found = told(clouds, providers, Group("_1", {"VCPU": 8, "MEMORY_MB": 16384}))
 
-    assert found.message.startswith(
-        "0 of 1 tree: 1 has no provider with MEMORY_MB 16384 and VCPU 8 in group _1"
+    assert found.message == (
+        "0 of 1 tree: 1 has no provider with MEMORY_MB 16384 and VCPU 8 in group _1 "
+        "(n0 has MEMORY_MB 64512 and VCPU 2, n1 has MEMORY_MB 5536 and VCPU 14)"
     )
 
 
@@ -129,3 +133,55 @@ def test_the_funnel_ends_with_what_is_left(clouds):
     )
 
     assert [(step.step, step.trees) for step in found.steps[-1:]] == [("together", (1, 0))]
+
+
+def test_groups_that_fit_few_providers_only_are_named_with_them(clouds):
+    providers = {
+        "host1": host(),
+        "n0": child("host1", VCPU=8),
+        "n1": child("host1", VCPU=2),
+        "vf": child("n1", SRIOV_NET_VF=4),
+    }
+    groups = Group("_N0", {"VCPU": 8}), Group("_V", {"SRIOV_NET_VF": 1}), Group("_D", {"VCPU": 1})
+
+    found = told(clouds, providers, *groups, same_subtree=(frozenset(["_N0", "_V"]),))
+
+    text = "1 fails same_subtree=_N0,_V (_V fits vf only, _N0 fits n0 only)"
+    assert found.message == f"0 of 1 tree: {text}"
+
+
+def test_a_trait_that_nobody_has_is_told_with_one_that_may_be_meant(clouds):
+    providers = {"host1": (None, {"VCPU": 4}, ["HW_CPU_X86_SSE41"], [])}
+
+    found = told(clouds, providers, Group("", {"VCPU": 1}, (frozenset(["HW_CPU_X86_SSE42"]),)))
+
+    assert found.message == (
+        "0 of 1 tree: 1 lacks HW_CPU_X86_SSE42, which no provider has (some have HW_CPU_X86_SSE41)"
+    )
+
+
+def test_a_pool_that_is_not_shared_is_named(clouds):
+    providers = {
+        "host1": (None, {"VCPU": 4}, [], ["rack"]),
+        "pool": (None, {"DISK_GB": 9}, [], ["rack"]),
+    }
+
+    found = told(clouds, providers, Group("", {"VCPU": 1, "DISK_GB": 1}))
+
+    text = "1 has no DISK_GB (pool has it, without MISC_SHARES_VIA_AGGREGATE)"
+    assert found.message == f"0 of 2 trees: {text}, 1 has no VCPU"
+
+
+def test_a_full_pool_is_no_host_without_processors(clouds):
+    providers = {
+        "pool": (None, {"DISK_GB": 5}, [SHARES], ["rack"]),
+        "host1": (None, {"VCPU": 4}, [], ["rack"]),
+        "host2": (None, {"VCPU": 4}, [], ["rack"]),
+    }
+
+    found = told(clouds, providers, Group("", {"VCPU": 1, "DISK_GB": 50}))
+
+    assert found.message == (
+        "0 of 3 trees: 2 short of DISK_GB 50 (nearest: pool has 5), 1 lends to other trees only"
+    )
+    assert [near["root_name"] for near in found.as_json()["nearest"][:2]] == ["host1", "host2"]
