@@ -34,6 +34,8 @@ Naming = Callable[[Iterable[str]], Mapping[str, str]]
 
 #: how many trees without candidates an explanation shows
 _MOST_NEAREST = 10
+#: the trait of devices that are given out once
+_ONE_TIME = "HW_PCI_ONE_TIME_USE"
 #: how many names it shows, and how many aggregates of one provider
 _MOST_NAMES = 100
 
@@ -200,8 +202,9 @@ def explain(
     reasons = explanation_text.reasons(found.conflicts, hints, _only_lending(snapshot, request))
     undecided = _uuids(snapshot, found.undecided)
     fruitful = _uuids(snapshot, found.fruitful)
+    once = snapshot.has_trait([snapshot.names.trait_ids.get(_ONE_TIME, -1)])
     message = explanation_text.message(
-        steps.total, len(fruitful), len(undecided), request, reasons, nearest, names.of
+        steps.total, len(fruitful), len(undecided), request, reasons, nearest, names.of, once
     )
     verdict = "some" if fruitful else "unknown" if undecided else "none"
     return Explanation(

@@ -99,6 +99,7 @@ def message(
     found: Sequence[Reasoned],
     nearest: Sequence[Miss],
     name_of: Callable[[int], str],
+    once: Mask,
 ) -> str:
     """Say in one sentence why a request has few candidates, or none.
 
@@ -107,6 +108,7 @@ def message(
     :param found: the reasons, that of the most trees first
     :param nearest: the trees without candidates that come nearest to having one
     :param name_of: returns the name of a provider
+    :param once: the providers that are given out once
     """
     if not total:
         return "0 of 0 trees: there is no resource provider"
@@ -114,7 +116,7 @@ def message(
     for one in found:
         # conflicts of many groups differ in what the text doesn't tell
         hint = one.hint.told(name_of) if one.hint is not None else ""
-        told = _text(one, request), f"{_of_group(one)}{hint}{_nearest(one, nearest, name_of)}"
+        told = _text(one, request), f"{_of_group(one)}{hint}{_nearest(one, nearest, name_of, once)}"
         counts[told] = counts.get(told, 0) + one.trees - one.lending
     counts[_LENDING, ""] = sum(one.lending for one in found)
     frequent = sorted(((key, n) for key, n in counts.items() if n), key=lambda one: -one[1])
@@ -138,7 +140,9 @@ def _of_group(one: Reasoned) -> str:
     return f" in group {one.group}" if one.group else ""
 
 
-def _nearest(one: Reasoned, nearest: Sequence[Miss], name_of: Callable[[int], str]) -> str:
+def _nearest(
+    one: Reasoned, nearest: Sequence[Miss], name_of: Callable[[int], str], once: Mask
+) -> str:
     """Return what the nearest provider has, if the reason is that amounts are too small."""
     if one.reason is not Reason.CAPACITY:
         return ""
@@ -163,6 +167,7 @@ def _nearest(one: Reasoned, nearest: Sequence[Miss], name_of: Callable[[int], st
         has = f"is over capacity by {-amounts.free}, ratio {amounts.allocation_ratio:g}"
     elif 0 < amounts.total <= amounts.reserved:
         has += f", reserved {amounts.reserved} of {amounts.total}"
+        has += ", one-time use, see suspects" if once[slot] else ""
     return f" (nearest: {name_of(slot)} {has})"
 
 

@@ -36,6 +36,14 @@ test("an amount is lowered in its group alone", () => {
   assert.equal(relaxed(query, { lower: "VCPU", to: 4 }), "resources=VCPU:4&resources_1=VCPU:8");
 });
 
+test("an amount is raised, and a parameter comes in place of another", () => {
+  assert.equal(relaxed("resources=VCPU:6", { raise: "VCPU", to: 8 }), "resources=VCPU:8");
+  assert.equal(
+    relaxed("resources=VCPU:1&group_policy=isolate", { drop: "group_policy=isolate", add: "group_policy=none" }),
+    "resources=VCPU:1&group_policy=none",
+  );
+});
+
 test("addresses are read as they are written", () => {
   const address = addressOf("trees", ["a/b?c"], new URLSearchParams({ q: "x&y" }));
   const place = placeOf(address);
