@@ -9,6 +9,7 @@ import flask
 from oslo_config import cfg
 from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
+from werkzeug.wrappers import Request
 
 from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.errors import BodyTooLong, NotFound, SchemaMismatch
@@ -222,9 +223,14 @@ class Call:
 
         Raises BodyTooLong, MalformedJSON or SchemaMismatch.
         """
-        content = flask.request.get_data(cache=False)
-        if len(content) > self.conf.berth.max_body_size:
-            raise BodyTooLong(longest=self.conf.berth.max_body_size)
+        longest = self.conf.berth.max_body_size
+        request = Request(self.environ, populate_request=False)
+        # werkzeug reads no more than this, even without a Content-Length. The extra byte shows that
+        # a body is too long
+        request.max_content_length = longest + 1
+        content = request.get_data(cache=False)
+        if len(content) > longest:
+            raise BodyTooLong(longest=longest)
         body = loads(content)
         reason = pick(schemas, self.version).why_not(body)
         if reason is not None:

@@ -1,13 +1,12 @@
 """Dispatch a request: check version, then headers, then find the endpoint (rest-api.md 1)."""
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import flask
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
-from werkzeug.routing import Map, MapAdapter, Rule
+from werkzeug.routing import Map, Rule
 
 from placement import microversions
 from placement.errors import (
@@ -28,6 +27,7 @@ from placement.http.environ import (
     ROUTE,
     VERSION,
     Environ,
+    StartResponse,
     template_of,
 )
 from placement.http.extensions import is_below_prefix
@@ -51,47 +51,48 @@ def _map_of(paths: tuple[str, ...]) -> Map:
     return url_map
 
 
-class Placement(flask.Flask):
-    """The Flask application: calls the endpoint in the route table and renders errors."""
+class Placement:
+    """The innermost application: calls the endpoint in the route table and renders errors."""
 
     def __init__(self, routes: Mapping[str, tuple[Endpoint, ...]], services: Services) -> None:
-        super().__init__("placement", static_folder=None)
         self.services = services
-        # the fault wrapper around this application handles unexpected errors
-        self.config["PROPAGATE_EXCEPTIONS"] = True
-        # werkzeug reads no more than this, even without a Content-Length. The extra byte lets
-        # `Call.read` see that a body is too long
-        self.config["MAX_CONTENT_LENGTH"] = services.conf.berth.max_body_size + 1
+        self._longest_body = services.conf.berth.max_body_size
         # the view chooses by method, because werkzeug would add HEAD and OPTIONS
-        self.url_map = _map_of(tuple(routes))
+        self._map = _map_of(tuple(routes))
         self._has_extensions = any(map(is_below_prefix, routes))
-        for path, endpoints in routes.items():
-            self.view_functions[path] = self._view(path, endpoints)
-        self.before_request(self._look_at_request)
-        self.register_error_handler(PlacementError, _answer_error)
-        self.register_error_handler(WerkzeugNotFound, _answer_no_route)
-        self.register_error_handler(ClientDisconnected, _answer_cut_off)
-        self.register_error_handler(RequestEntityTooLarge, self._answer_too_long)
-        self.after_request(_name_version)
+        self._views = {path: self._view(path, endpoints) for path, endpoints in routes.items()}
 
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function itself: no view is asynchronous, and Flask's check costs time."""
-        return func
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        # the fault wrapper around this application handles unexpected errors
+        vary = True
+        try:
+            response = self._respond(environ)
+        except PlacementError as error:
+            response, vary = _answer_error(environ, error), error.vary
+        except ClientDisconnected:
+            cut_off = UnreadableContent("content is shorter than content-length says")
+            response = _answer_error(environ, cut_off)
+        except RequestEntityTooLarge:
+            response = _answer_error(environ, BodyTooLong(longest=self._longest_body))
+        _name_version(environ, response, vary)
+        return response(environ, start_response)
 
-    def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
-        """Return an adapter that matches the raw bytes of the path, without decoding them."""
-        if request is None:
-            return None
-        path = _routed_path(request.environ.get("PATH_INFO", ""))
-        return self.url_map.bind("placement", path_info=path, default_method="GET")
+    def _respond(self, environ: Environ) -> flask.Response:
+        self._look_at_request(environ)
+        # the raw bytes of the path, without decoding them
+        path = _routed_path(environ.get("PATH_INFO", ""))
+        try:
+            found, place = self._map.bind("placement", path_info=path).match()
+        except WerkzeugNotFound:
+            raise NoSuchRoute("") from None
+        return self._views[found](environ, **place)
 
     def _view(self, path: str, endpoints: tuple[Endpoint, ...]) -> Handler:
         allow = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints))
 
         template = template_of(path)
 
-        def view(**place: str) -> flask.Response:
-            environ = flask.request.environ
+        def view(environ: Environ, **place: str) -> flask.Response:
             environ[ROUTE] = template
             version = environ[VERSION]
             method = environ["REQUEST_METHOD"]
@@ -105,8 +106,7 @@ class Placement(flask.Flask):
 
         return view
 
-    def _look_at_request(self) -> None:
-        environ = flask.request.environ
+    def _look_at_request(self, environ: Environ) -> None:
         path = environ.get("PATH_INFO", "")
         extension = environ[EXTENSION] = self._has_extensions and is_below_prefix(path)
         header = environ.get("HTTP_OPENSTACK_API_VERSION")
@@ -119,9 +119,6 @@ class Placement(flask.Flask):
         if path.startswith("//"):
             # werkzeug would treat several leading slashes as one
             raise NoSuchRoute("")
-
-    def _answer_too_long(self, error: RequestEntityTooLarge) -> flask.Response:
-        return _answer_error(BodyTooLong(longest=self.services.conf.berth.max_body_size))
 
 
 def _routed_path(path: str) -> str:
@@ -161,21 +158,11 @@ def _check_version(endpoint: Endpoint, version: Version) -> None:
         raise MethodNotAllowed("") if endpoint.before == 405 else NotFound("")
 
 
-def _answer_no_route(error: WerkzeugNotFound) -> flask.Response:
-    return _answer_error(NoSuchRoute(""))
-
-
-def _answer_cut_off(error: ClientDisconnected) -> flask.Response:
-    return _answer_error(UnreadableContent("content is shorter than content-length says"))
-
-
-def _answer_error(error: PlacementError) -> flask.Response:
-    environ = flask.request.environ
+def _answer_error(environ: Environ, error: PlacementError) -> flask.Response:
     if error.status == _CONFLICT:
         environ[CONFLICT] = error.code
     answer = error_body.answer(environ, error)
     response = flask.Response(answer.body, answer.status, headers=list(answer.headers.items()))
-    flask.g.vary = error.vary
     _let_go(error)
     return response
 
@@ -193,11 +180,10 @@ def _let_go(error: BaseException) -> None:
         cause = cause.__cause__ or cause.__context__
 
 
-def _name_version(response: flask.Response) -> flask.Response:
+def _name_version(environ: Environ, response: flask.Response, vary: bool) -> None:
     """Add the header with the served version, unless negotiation failed."""
-    version = flask.request.environ.get(VERSION)
+    version = environ.get(VERSION)
     if version is not None:
         response.headers[VERSION_HEADER] = f"placement {microversions.name(version)}"
-        if flask.g.get("vary", True):
+        if vary:
             response.headers.add("vary", VERSION_HEADER)
-    return response
