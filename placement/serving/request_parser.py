@@ -9,6 +9,8 @@ from waitress.utilities import BadRequest, RequestEntityTooLarge
 LONGEST_CHUNK_LINE = 8_192
 #: maximum bytes of a request's line and headers; the query of a search may name many aggregates
 LONGEST_HEAD = 64 * 1024
+#: the first byte of a TLS handshake
+_TLS_HANDSHAKE = b"\x16"
 
 
 class BodyWithoutRoom:
@@ -74,7 +76,15 @@ class BoundedRequestParser(HTTPRequestParser):
         self.too_long = False
 
     def received(self, data: bytes) -> int:
-        """Consume the data that belongs to the request; return the number of consumed bytes."""
+        """Consume the data that belongs to the request; return the number of consumed bytes.
+
+        A client that begins TLS is refused at its first byte. It would wait for an answer of TLS,
+        and the server for the end of a line.
+        """
+        if not self.header_plus and data.startswith(_TLS_HANDSHAKE) and self.body_rcv is None:
+            self.error = BadRequest("This port speaks HTTP without TLS: use http://, not https://")
+            self.completed = True
+            return len(data)
         consumed: int = super().received(data)
         if self.body_rcv is None:
             # without a body, the client doesn't wait for "100 Continue"

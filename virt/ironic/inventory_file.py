@@ -34,6 +34,10 @@ LOG = logging.getLogger(__name__)
 
 #: the last line of a list: one that was cut off lacks it
 END = "..."
+_MISSING = (
+    ". [ironic]inventory_file names this file, the list of the machines: write it, or set "
+    "[ironic]node_source to openstack to ask the bare metal service."
+)
 
 
 class InventoryFile:
@@ -58,6 +62,8 @@ class InventoryFile:
             except ValueError as error:
                 complaint = f"{self._path}: {error}"
                 if self._nodes is None:
+                    if isinstance(error.__cause__, FileNotFoundError):
+                        complaint += _MISSING
                     raise exceptions.InvalidConfiguration(complaint) from error
                 if complaint != self._complaint:
                     LOG.error("%s. The last good list of nodes stays in force.", complaint)

@@ -80,7 +80,7 @@ def opened(
         yield _over_http(conf)
         return
     of_service = _reads_service_s_file(conf)
-    url = _database_url(conf, of_service)
+    url = _database_url(conf, of_service, way)
     with contextlib.ExitStack() as stack:
         if read_only and url.get_backend_name() == "sqlite":
             url = stack.enter_context(_copy_of(url))
@@ -119,9 +119,15 @@ def _reads_service_s_file(conf: cfg.ConfigOpts) -> bool:
     return not conf.placement_database.connection and bool(os.environ.get(config.VARIABLE))
 
 
-def _database_url(conf: cfg.ConfigOpts, of_service: bool) -> sa.URL:
+def _database_url(conf: cfg.ConfigOpts, of_service: bool, way: str | None) -> sa.URL:
     connection = _connection_of_service() if of_service else conf.placement_database.connection
     if not connection:
+        if way is None and usual_way(conf) != HTTP:
+            raise UnusableInput(
+                "The configuration doesn't say how to reach placement: set auth_type and what it "
+                "needs in group [placement]. Without a service, a command works on the database of "
+                f"[placement_database]connection.{config.where_searched(conf)}"
+            )
         service = ", or say --http to use the running service" if usual_way(conf) == HTTP else ""
         raise UnusableInput(
             "[placement_database]connection isn't set: give placement's configuration with "
@@ -196,8 +202,10 @@ def _first_failure(adapter: Adapter) -> Exception | None:
         answer = adapter.get(f"/resource_providers/{NOBODY}")
     except ksa_exceptions.ClientException as error:
         return error
+    refused = Refusal(answer)
     # 404 is the usual answer: there is no such provider.
-    return None if answer.status_code in (200, 404) else Refusal(answer)
+    there = answer.status_code in (200, 404) and not refused.is_of_no_path
+    return None if there else refused
 
 
 def _check(adapter: Adapter) -> None:

@@ -28,7 +28,7 @@ OF_CONNECTIONS = (OSError, HTTPException, HTTPError)
 #: exceptions that say why placement gave no answer
 UNCONNECTED = (ksa_exceptions.ClientException, PlacementAPIConnectFailure)
 
-UNAUTHORIZED, FORBIDDEN = 401, 403
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 401, 403, 404
 
 ADVICE = {
     UNAUTHORIZED: "Placement, or keystone, doesn't accept {}: check it.",
@@ -38,6 +38,15 @@ UNREACHABLE = (
     f"Check that the service runs and that this host reaches it, and that group [{GROUP}] and "
     "keystone's catalogue have the right URL."
 )
+ELSEWHERE = (
+    "Placement isn't at {}: check the endpoint of group [" + GROUP + "], or keystone's catalogue. "
+    "It ends before /resource_providers."
+)
+PLAIN = f"The server doesn't speak TLS: does the endpoint of group [{GROUP}] begin with http://?"
+#: OpenSSL's words for an answer without TLS
+_WRONG_VERSION = "WRONG_VERSION_NUMBER"
+#: what placement says of a path that it doesn't have
+_NO_PATH = "The resource could not be found."
 ROLE = (
     f"The user of group [{GROUP}] needs the role service (admin is enough where nothing is "
     'reshaped): see "Access to placement" in doc/agent.rst.'
@@ -54,8 +63,18 @@ class Refusal(Exception):
     def __init__(self, response: Response) -> None:
         self.status = int(response.status_code)
         self.text = response.text
+        self.url = response.url
         told = _without_braces_of(self.text)
+        ours = told != self.text
+        #: whether the server, placement or another one, doesn't know the path
+        self.is_of_no_path = self.status == NOT_FOUND and (_NO_PATH in told or not ours)
         super().__init__(told if told.startswith(f"{self.status} ") else f"{self.status} {told}")
+
+
+def _url_elsewhere(error: BaseException) -> str | None:
+    """Return the URL of a request whose path the server doesn't know, None for other failures."""
+    refused = (one for one in causes(error) if isinstance(one, Refusal) and one.is_of_no_path)
+    return next((one.url for one in refused), None)
 
 
 def refused_access(error: BaseException) -> int | None:
@@ -101,6 +120,10 @@ def explained(error: BaseException, user: str) -> str:
     status = refused_access(error)
     if status is not None:
         advice = f"{ADVICE[status].format(user)} {ROLE}"
+    elif elsewhere := _url_elsewhere(error):
+        advice = ELSEWHERE.format(elsewhere)
+    elif _WRONG_VERSION in why(error):
+        advice = PLAIN
     elif has_no_connection(error):
         advice = UNREACHABLE
     else:

@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from compute.cli import berth_compute, nova_manage
-from compute.report.wire.failures import UNREACHABLE
+from compute.report.wire.failures import PLAIN, UNREACHABLE
 from tests.functional.compute.agent.process import Service
 from tests.functional.compute.forked import Forked
 from tests.functional.placement.http.test_keystone import file_of
@@ -36,6 +36,7 @@ def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("service")
     with Keystone() as keystone:
         keystone.tokens.update(
+            known=token("nova", ["service"], "services"),
             reader=token("rea", ["reader"], "services"),
             nova=token("nova", ["service", "admin"], "services"),
             operator=token("op", ["admin"], "services"),
@@ -110,6 +111,31 @@ def test_a_service_that_is_not_there_is_one_line_with_its_url(run, command, code
     assert ended == code
     assert line.count("http://127.0.0.1:1/") == 1
     assert f"Connection refused. {UNREACHABLE}" in line
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [(AGENT, 5), (TREE, 1), (HEAL, 3)], ids=["agent", "tree", "heal"]
+)
+def test_an_endpoint_with_a_wrong_path_is_one_line_with_its_url(run, service, command, code):
+    ended, line = run(command, endpoint=f"{service.url}/elsewhere", token="known")
+    assert ended == code
+    assert f"Placement isn't at {service.url}/elsewhere/resource_providers" in line
+
+
+@COMMANDS
+def test_https_where_the_service_speaks_http_is_one_line_that_says_so(run, service, command, code):
+    url = service.url.replace("http://", "https://")
+    ended, line = run(command, endpoint=url)
+    assert ended == code
+    assert url in line
+    assert PLAIN in line
+
+
+def test_without_configuration_both_ways_to_placement_are_named(run):
+    ended, line = run(TREE, auth_type="")
+    assert ended == 127
+    assert "doesn't say how to reach placement: set auth_type and what it needs in group" in line
+    assert "[placement_database]connection. No configuration file was found" in line
 
 
 def test_a_keystone_that_is_not_there_is_one_line_with_its_url(run):

@@ -74,6 +74,14 @@ def test_a_worker_answers_requests_while_it_waits_for_a_slow_client(one_worker):
     assert "slow" in providers(one_worker)
 
 
+def test_a_client_that_begins_tls_is_refused_at_its_first_byte(one_worker):
+    with socket.create_connection((one_worker.host, one_worker.port), PATIENCE) as client:
+        client.sendall(b"\x16")
+        answer = read_all(client)
+    assert answer.startswith(b"HTTP/1.0 400 ")
+    assert b"This port speaks HTTP without TLS: use http://, not https://" in answer
+
+
 def test_several_requests_on_one_connection_of_a_socket_file_are_answered(start, tmp_path):
     path = tmp_path / "placement.sock"
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as client:

@@ -121,7 +121,8 @@ def test_what_makes_no_sense_is_refused_with_file_and_entry(path, text, says):
 
 
 def test_a_file_that_never_was_there_is_refused_with_its_path(path):
-    with pytest.raises(exceptions.InvalidConfiguration, match=r"baremetal\.yaml: No such file"):
+    says = r"baremetal\.yaml: No such file or directory\. \[ironic\]inventory_file names this file"
+    with pytest.raises(exceptions.InvalidConfiguration, match=says):
         InventoryFile(str(path)).nodes()
 
 
