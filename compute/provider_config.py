@@ -3,11 +3,12 @@
 See compute.md §4.8.
 """
 
+import difflib
 import logging
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,10 @@ def _providers_in(path: str) -> Iterable[Provider]:
         raise ProviderConfigException(
             error=f"Failed schema validation of {path}: {where}: {problem.message[:_LONGEST]}"
         )
+    if _minor(document) <= _NEWEST_MINOR:
+        for where, key, near in _unknown(document, SCHEMA):
+            question = f" Do you mean {near}?" if near else ""
+            LOG.warning("%s: nobody reads %s%s.%s", path, where, key, question)
     for provider in document.get("providers", []):
         if not additional_traits(provider) and not additional_inventories(provider):
             LOG.info("Provider %s in %s adds nothing.", provider["identification"], path)
@@ -189,6 +194,24 @@ def _providers_in(path: str) -> Iterable[Provider]:
         _check_custom(provider, path)
         _check_amounts(provider, path)
         yield {**provider, SOURCE_FILE: os.path.basename(path)}
+
+
+def _minor(document: dict[str, Any]) -> int:
+    return int(document["meta"]["schema_version"].partition(".")[2])
+
+
+def _unknown(value: Any, schema: dict[str, Any], where: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield each key that the schema allows and doesn't know: where it is, and what it may mean."""
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _unknown(item, schema["items"], f"{where[:-1]}[{number}].")
+    elif isinstance(value, dict) and "properties" in schema:
+        for key, inner in value.items():
+            if key in schema["properties"]:
+                yield from _unknown(inner, schema["properties"][key], f"{where}{key}.")
+            else:
+                near = difflib.get_close_matches(str(key), schema["properties"], 1)
+                yield where, key, "".join(near)
 
 
 def _read(path: str) -> Any:

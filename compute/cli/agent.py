@@ -27,6 +27,7 @@ from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
 from compute.service.virtapi import ComputeVirtAPI
+from placement.config import misspelt
 from placement.extensions.monitoring import port
 
 LOG = logging.getLogger(__name__)
@@ -74,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
             set_up_logging(conf, PROGRAM, brief=arguments.once)
         except LogFileUnusable as error:
             raise Failure(BAD_CONFIGURATION, error) from error
+        for sentence in misspelt.told(conf):
+            LOG.warning("%s", sentence)
         try:
             _run(conf, once=arguments.once)
         except Failure as failure:

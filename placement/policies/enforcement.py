@@ -14,6 +14,7 @@ from oslo_context.context import RequestContext
 from oslo_policy import policy
 
 from placement.errors import Forbidden
+from placement.policies.mistakes import is_not_told_here, mistakes_of
 
 LOG = logging.getLogger(__name__)
 
@@ -66,6 +67,8 @@ class Policy:
             self._enforcer.registered_rules[rule.name] = copy.copy(rule)
         self._clock = clock
         self._lock = threading.Lock()
+        self._told: list[str] = []
+        logging.getLogger("oslo_policy._parser").addFilter(is_not_told_here)
         self._load()
 
     def authorize(
@@ -125,6 +128,11 @@ class Policy:
             self._enforcer.use_conf = False
         self._loaded_stamp = self._stamp()
         self._search_again = self._clock() + SEARCH_INTERVAL
+        mistakes = mistakes_of(self._enforcer)
+        for mistake in mistakes:
+            if mistake not in self._told:
+                LOG.warning("%s", mistake)
+        self._told = mistakes
         checks = " ".join(str(check) for check in self._enforcer.rules.values())
         remote = "http:" in checks or "https:" in checks
         self._answers: dict[tuple, str | None] | None = None if remote else {}

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from placement import config
 from placement.app import Policy, create_app, import_all, metrics_layout
-from placement.config import logs
+from placement.config import logs, misspelt
 from placement.extensions.monitoring.counting import Counting
 from placement.http.environ import WSGIApplication
 from placement.installation import refuse_shared_environment
@@ -31,6 +31,8 @@ def configured() -> WSGIApplication:
     refuse_shared_environment()
     conf = config.load()
     logs.set_up(conf, config.PROJECT)
+    for sentence in misspelt.told(conf):
+        LOG.warning("%s", sentence)
     application = load(conf, counting=Counting.under_other_servers(metrics_layout(), os.environ))
     # a server may load the service before it forks its workers
     os.register_at_fork(before=share)

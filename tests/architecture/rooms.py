@@ -289,6 +289,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             # drawings for files that a browser shows
             "placement.extensions.page.drawing_file",
             # a thread that serves pages of metrics on a port of this machine
+            # which options nobody reads
+            "placement.config.misspelt",
             "placement.extensions.monitoring.port",
             "metrics",
         },

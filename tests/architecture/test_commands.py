@@ -21,7 +21,7 @@ SHELLS = ("bash", "console", "sh")
 _COMMAND = re.compile(
     r"^ *(?:\$ )?(?:[A-Z_]+=\S+ )*(?:sudo )?"
     r"(?:\S*/)?(?:placement-\w+|nova-manage|berth-compute|openstack|curl|call|python3?|pip|tox|pytest"
-    r"|gunicorn|uwsgi|systemctl|promtool|podman|buildah|oslo\w*-\w+|make_base|alembic|towncrier"
+    r"|gunicorn|uwsgi|systemctl|promtool|podman|buildah|oslo\w*(?:-\w+)+|make_base|alembic|towncrier"
     r"|apt-get|useradd|export|echo|touch|rm|mkdir|psql|mysql|git|socat)\b(?![-\w]| ?=| ▶)",
     re.M,
 )
@@ -68,6 +68,10 @@ RUN_BY = {
     ("deployment.rst", "useradd --system"): "tests/contrib/test_systemd.py",
     ("deployment.rst", "/opt/berth/bin/placement-api"): "tests/functional/placement/serving/"
     "test_placement_api.py",
+    (
+        "deployment.rst",
+        "/opt/berth/bin/oslo-config-validator",
+    ): "tests/functional/placement/cli/test_validator.py",
     ("deployment.rst", "gunicorn"): "tests/functional/placement/serving/test_wsgi_servers.py",
     ("deployment.rst", "apt-get install --no-install-recommends"): "tests/packages/conftest.py",
     ("deployment.rst", "/opt/berth/bin/uwsgi --ini"): "tests/contrib/test_uwsgi.py",

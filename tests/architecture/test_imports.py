@@ -19,6 +19,8 @@ from tests.offenders import assert_none
 OF_LIBRARIES: dict[str, set[str]] = {
     # An environment other than the process's own.
     "compute/config/__init__.py": {"_NoValue", "_env_driver", "_environment"},
+    # The options and their old names.
+    "placement/config/misspelt.py": {"_groups", "_opts"},
     # A row as a mapping: public in SQLAlchemy, and named so to leave names to columns.
     "compute/records/cell_database/sqlite.py": {"_mapping"},
     # The options of oslo.policy without an enforcer, which would look for a file.

@@ -196,3 +196,22 @@ def test_more_reserved_than_there_is_is_refused(read):
     inventories = "inventories: {additional: [{CUSTOM_A: {total: 1, reserved: 2}}]}"
     with pytest.raises(ProviderConfigException, match=r"CUSTOM_A is reserved in .*a.yaml"):
         read(entry("name: cn", inventories))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (entry("name: a", f"{TRAITS}, trait: {{}}"), "providers[0].trait. Do you mean traits?"),
+        (entry("name: a", "traits: {additional: [CUSTOM_T], add: 1}"), "providers[0].traits.add."),
+        (f"{META}provider: []", "nobody reads provider. Do you mean providers?"),
+    ],
+)
+def test_a_key_that_nobody_reads_is_told_with_the_nearest(read, caplog, text, said):
+    read(text)
+    (record,) = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert said in record.getMessage()
+
+
+def test_keys_of_a_later_schema_are_not_told(read, caplog):
+    read("meta: {schema_version: '1.7'}\nproviders: []\nfuture: 1")
+    assert "nobody reads" not in caplog.text

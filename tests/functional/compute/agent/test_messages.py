@@ -52,6 +52,15 @@ def test_once_says_changed_when_somebody_else_changed_the_provider_meanwhile(age
     assert said.endswith("; changed\n")
 
 
+def test_an_option_that_is_misspelt_is_one_sentence_with_the_nearest_name(agent, tmp_path):
+    file = tmp_path / "berth-compute.conf"
+    file.write_text("[berth]\nnuma_in_placment = true\n")
+    _, told = report_of(agent.launch("--once", "--config-file", str(file)))
+    assert (
+        f"WARNING: {file}: nobody reads [berth]numa_in_placment. Do you mean numa_in_placement?\n"
+    ) in told
+
+
 def test_a_token_without_the_role_is_one_sentence_that_names_the_role(agent):
     ended, told = agent.once(placement__token="wrong")
     (line,) = [line for line in told.splitlines() if "No compute node record" not in line]

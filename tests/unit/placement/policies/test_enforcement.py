@@ -155,3 +155,49 @@ def test_a_file_replaces_rules_that_others_refer_to(tmp_path):
 def test_every_rule_but_the_reader_s_is_for_projects():
     unscoped = [rule.name for rule in list_rules() if rule.scope_types != ["project"]]
     assert unscoped == ["project_reader_api"]
+
+
+def mistakes(caplog):
+    found = [record.getMessage() for record in caplog.records]
+    caplog.clear()
+    return found
+
+
+def test_a_policy_file_that_is_named_and_missing_is_told(caplog, tmp_path):
+    file = tmp_path / "placement.conf"
+    file.write_text(
+        "[placement_database]\nconnection = sqlite://\n"
+        f"[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n"
+    )
+    Policy(config.load(files=[str(file)], environ=False), list_rules())
+    assert mistakes(caplog) == [
+        f"The policy file {tmp_path}/policy.yaml of [oslo_policy]policy_file isn't there: the "
+        "default rules are in force."
+    ]
+
+
+def test_mistakes_in_rules_are_told_in_a_line_each_and_once(caplog, tmp_path):
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        '"helper": "role:helper"\n'
+        '"placement:usage": "rule:helper"\n'
+        '"placement:resource_provider:list": "role:reader"\n'
+        '"placement:traits:list": "role:reader or or"\n'
+        '"placement:traits:show": "role:reader or nonsense"\n'
+        '"placement:traits:delete": "!"\n'
+    )
+    clock = Clock()
+    asked = policy(clock, policy_file=str(file))
+    said = mistakes(caplog)
+    assert said == [
+        "Nobody asks for policy rule placement:usage. Do you mean placement:usages?",
+        "Nobody asks for policy rule placement:resource_provider:list. Do you mean "
+        "placement:resource_providers:list?",
+        "Policy rule placement:traits:list can't be understood, so it refuses everybody: "
+        "role:reader or or",
+        "Policy rule placement:traits:show can't be understood, so it refuses everybody: "
+        "role:reader or nonsense",
+    ]
+    clock.now += SEARCH_INTERVAL
+    refusal(asked, caller("admin"), "placement:usages")
+    assert mistakes(caplog) == []

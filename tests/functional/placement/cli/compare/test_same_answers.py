@@ -2,6 +2,7 @@
 
 import json
 
+from placement.microversions import NEWEST, name
 from tests.functional.placement.cli.compare.cloud import PATH, QUESTIONS, counts
 from tests.functional.placement.served import Recorded, Tampered, served
 from tests.functional.placement.small_cloud import CHILD, HOLDER, ROOT

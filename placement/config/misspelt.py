@@ -1,0 +1,92 @@
+"""Options of configuration files that nobody reads, because their names are misspelt.
+
+oslo.config ignores what it doesn't know. Files of operators have options of other programs, too, so
+outside of group [berth] only a name that nearly is one of ours counts as a mistake.
+"""
+
+import contextlib
+import difflib
+import itertools
+import pathlib
+from collections.abc import Iterator, Mapping
+
+from keystoneauth1 import exceptions as ksa_exceptions
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+OURS = "berth"
+#: how alike two names are of which one may be the other misspelt; 1: they are equal
+_ALIKE = 0.87
+
+Names = Mapping[str, frozenset[str]]
+
+
+def told(conf: cfg.ConfigOpts) -> list[str]:
+    """Return a sentence about each option of the files that is nobody's.
+
+    :param conf: the files were read, and all options are registered
+    """
+    known = _known(conf)
+    return list(dict.fromkeys(_sentences(conf, known)))
+
+
+def _sentences(conf: cfg.ConfigOpts, known: Names) -> Iterator[str]:
+    for file, group, name in _written(conf):
+        if group not in known:
+            if meant := _nearest(group, known):
+                yield f"{file}: nobody reads group [{group}]. Do you mean [{meant}]?"
+        elif name.replace("-", "_") not in known[group]:
+            meant = _nearest(name, known[group])
+            if meant is None and name in known.get(OURS, ()):
+                meant = f"[{OURS}]{name}"
+            if meant or group == OURS:
+                question = f" Do you mean {meant}?" if meant else ""
+                yield f"{file}: nobody reads [{group}]{name}.{question}"
+
+
+def _nearest(name: str, names: Mapping[str, object] | frozenset[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, sorted(names), 1, _ALIKE)), None)
+
+
+def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str, str]]:
+    """Yield file, group and name of each option of the files."""
+    folders = map(pathlib.Path, conf.config_dir or ())
+    parts = (sorted(folder.glob("*.conf")) for folder in folders)
+    for file in [*(conf.config_file or ()), *itertools.chain.from_iterable(parts)]:
+        sections: dict[str, dict[str, list[str]]] = {}
+        # a file that is gone meanwhile, or wrong, is told of by who reads the options
+        with contextlib.suppress(OSError, ValueError, cfg.Error):
+            cfg.ConfigParser(str(file), sections).parse()
+        for group, options in sections.items():
+            yield from ((str(file), group, name) for name in options)
+
+
+def _known(conf: cfg.ConfigOpts) -> Names:
+    """Return group → names of the registered options, those before a renaming, too."""
+    # oslo.config has no public way to ask for the old names
+    registered = {"DEFAULT": conf._opts} | {n: g._opts for n, g in conf._groups.items()}
+    known: dict[str, set[str]] = {group: set() for group in registered}
+    for group, options in registered.items():
+        for each in options.values():
+            _add(known, group, each["opt"])
+        if "auth_type" in options:
+            for option in _of_plugin(conf, group):
+                _add(known, group, option)
+    return {group: frozenset(names) for group, names in known.items()}
+
+
+def _add(known: dict[str, set[str]], group: str, option: cfg.Opt) -> None:
+    known[group].add(option.dest)
+    for old in option.deprecated_opts:
+        name = (old.name or option.dest).replace("-", "_")
+        known.setdefault(old.group or group, set()).add(name)
+
+
+def _of_plugin(conf: cfg.ConfigOpts, group: str) -> list[cfg.Opt]:
+    """Return the options of the way to authenticate that a group chooses."""
+    if not conf[group].auth_type:
+        return []
+    try:
+        return list(loading.get_auth_plugin_conf_options(conf[group].auth_type))
+    except ksa_exceptions.NoMatchingPlugin:
+        return []

@@ -1,0 +1,67 @@
+"""Options of files whose names are misspelt are told, those of other programs aren't."""
+
+import pytest
+
+import compute.config
+from placement import config
+from placement.config import misspelt
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Return a function that says what is told of a file, without the file's name."""
+
+    def told(text, load=config.load):
+        file = tmp_path / "some.conf"
+        connection = "" if "[placement_database]" in text else "[placement_database]\n"
+        file.write_text(f"{text}\n{connection}connection = sqlite://\n")
+        found = misspelt.told(load(["--config-file", str(file)]))
+        return [sentence.removeprefix(f"{file}: ") for sentence in found]
+
+    return told
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[api]\nauth_strategi = x", "nobody reads [api]auth_strategi. Do you mean auth_strategy?"),
+        ("[berth]\nshoe_size = 1", "nobody reads [berth]shoe_size."),
+        ("[api]\nextensions = 1", "nobody reads [api]extensions. Do you mean [berth]extensions?"),
+        (
+            "[placment]\nx = 1",
+            "nobody reads group [placment]. Do you mean [placement]?",
+        ),
+    ],
+)
+def test_a_name_that_nobody_reads_is_told_with_the_nearest(told, text, sentence):
+    assert told(text) == [sentence]
+
+
+def test_the_agent_s_options_are_told_too(told):
+    said = told("[berth]\nnuma_in_placment = true", compute.config.load)
+    assert said == ["nobody reads [berth]numa_in_placment. Do you mean numa_in_placement?"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[DEFAULT]\nlogfile = x\nlog-dir = y\nmy_ip = z",
+        "[neutron]\nusername = u\n[cache]\nenabled = true",
+        "[placement_database]\nmax_retries = 3\nconnection = sqlite://",
+    ],
+    ids=["old names", "another program's", "a name of ours"],
+)
+def test_other_names_are_not_told(told, text):
+    assert told(text) == []
+
+
+def test_options_of_the_way_to_authenticate_are_known(told):
+    text = "[placement]\nauth_type = password\nuser-name = u\nauth_url = http://k\nendpoint = x"
+    assert told(text, compute.config.load) == []
+
+
+def test_the_files_of_folders_are_read(tmp_path):
+    (tmp_path / "one.conf").write_text("[api]\nauth_strategi = x\n")
+    (tmp_path / "two.conf").write_text("[placement_database]\nconnection = sqlite://\n")
+    (said,) = misspelt.told(config.load(["--config-dir", str(tmp_path)]))
+    assert said.startswith(f"{tmp_path}/one.conf: nobody reads [api]auth_strategi.")
