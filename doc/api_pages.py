@@ -77,7 +77,7 @@ COMMANDS = {
     "GET /usages": f"resource usage show {_PROJECT}",
     "POST /berth/v1/claims": "allocation claim --resource VCPU=2 --resource MEMORY_MB=4096 "
     f"--consumer {_THIRD} {_OWNER} --strategy spread",
-    "GET /berth/v1/provider_trees": "resource provider tree list --limit 1",
+    "GET /berth/v1/provider_trees": "resource provider tree find --limit 1",
     "GET /berth/v1/allocation_candidates/explain": "allocation candidate explain "
     "--resource VCPU=200",
     "GET /berth/v1/capacity": "capacity show --resource VCPU=2 --resource MEMORY_MB=4096",

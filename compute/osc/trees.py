@@ -1,4 +1,4 @@
-"""`openstack resource provider tree show` and `tree list`."""
+"""`openstack resource provider tree report` and `tree find`."""
 
 import argparse
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from compute.osc.service import PlacementService
 from compute.provider_tree.inventory_record import capacity
 
 
-class ShowTree(command.Lister):
+class ReportTree(command.Lister):
     """Show the whole tree that a resource provider is part of: inventories with what is used."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -45,7 +45,7 @@ class ShowTree(command.Lister):
         return titles, [safe([row.values[title] for title in titles], form) for row in rows]
 
 
-class ListTrees(command.Lister):
+class FindTrees(command.Lister):
     """List trees of resource providers: their roots, and what all their providers have."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -96,7 +96,7 @@ def test_the_page_shows_what_its_commands_print(openstack):
 
 
 def test_programs_get_whole_values(openstack):
-    code, out, _ = openstack("openstack resource provider tree show numa1 --long -f json")
+    code, out, _ = openstack("openstack resource provider tree report numa1 --long -f json")
 
     host, numa0, _ = json.loads(out)
     assert code == 0
@@ -109,7 +109,7 @@ def test_programs_get_whole_values(openstack):
 @pytest.mark.parametrize(
     ("command", "code", "told"),
     [
-        ("resource provider tree show nobody", 1, "There is no resource provider 'nobody'."),
+        ("resource provider tree report nobody", 1, "There is no resource provider 'nobody'."),
         ("capacity show", 2, "Say what is to fit"),
         ("capacity show --resource VCPU=1 --flavor m1", 2, "Say what is to fit"),
         ("capacity show --required HW_CPU_X86_AVX2 --flavor m1", 2, "Say what is to fit"),
@@ -144,7 +144,7 @@ def test_a_service_without_extensions_is_told(openstack, tmp_path):
             """Nothing."""
 
     with serving(Reference) as other:
-        code, _, err = openstack("openstack resource provider tree list", OS_ENDPOINT=other)
+        code, _, err = openstack("openstack resource provider tree find", OS_ENDPOINT=other)
 
     assert code == 1
     assert "doesn't offer it" in err
@@ -155,7 +155,7 @@ def test_hostile_names_stay_in_their_line(url, openstack, form):
     if form == "table":
         make(url, HOSTILE, "55555555-5555-4555-8555-555555555555", None, {})
 
-    _, out, _ = openstack(f"openstack resource provider tree list -f {form}")
+    _, out, _ = openstack(f"openstack resource provider tree find -f {form}")
 
     # the form csv has a backslash twice
     assert r"hö\x1b[31mst\n2" in out.replace(r"\\", "\\")

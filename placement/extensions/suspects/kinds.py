@@ -238,9 +238,9 @@ class SuspectLook:
             name, uuid, address = notes[mark]
             detail = (
                 f"{provider.name} and {name} ({uuid}) both stand for the PCI device {address} of "
-                f"one host, which may be given away twice. `openstack resource provider tree show "
-                f"{provider.uuid}` shows what each has and who holds it; let one service alone "
-                f"report the device."
+                f"one host, which may be given away twice. `openstack resource provider tree "
+                f"report {provider.uuid}` shows what each has and who holds it; let one service "
+                f"alone report the device."
             )
             yield mark, self._about_provider(mark, provider, detail, provider.created)
 
