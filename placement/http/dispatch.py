@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 import flask
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
@@ -51,18 +52,25 @@ def _map_of(paths: tuple[str, ...]) -> Map:
     return url_map
 
 
-class Placement:
-    """The innermost application: calls the endpoint in the route table and renders errors."""
+class Placement(flask.Flask):
+    """The Flask application: calls the endpoint in the route table and renders errors.
+
+    It answers in `wsgi_app` itself. Flask's own binds contexts to the thread, looks for hooks and
+    sends signals for each request; endpoints need the environment alone.
+    """
 
     def __init__(self, routes: Mapping[str, tuple[Endpoint, ...]], services: Services) -> None:
+        super().__init__("placement", static_folder=None)
         self.services = services
         self._longest_body = services.conf.berth.max_body_size
         # the view chooses by method, because werkzeug would add HEAD and OPTIONS
-        self._map = _map_of(tuple(routes))
+        self.url_map = _map_of(tuple(routes))
         self._has_extensions = any(map(is_below_prefix, routes))
-        self._views = {path: self._view(path, endpoints) for path, endpoints in routes.items()}
+        for path, endpoints in routes.items():
+            self.view_functions[path] = self._view(path, endpoints)
 
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    def wsgi_app(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
         # the fault wrapper around this application handles unexpected errors
         vary = True
         try:
@@ -82,10 +90,10 @@ class Placement:
         # the raw bytes of the path, without decoding them
         path = _routed_path(environ.get("PATH_INFO", ""))
         try:
-            found, place = self._map.bind("placement", path_info=path).match()
+            found, place = self.url_map.bind("placement", path_info=path).match()
         except WerkzeugNotFound:
             raise NoSuchRoute("") from None
-        return self._views[found](environ, **place)
+        return cast(flask.Response, self.view_functions[found](environ, **place))
 
     def _view(self, path: str, endpoints: tuple[Endpoint, ...]) -> Handler:
         allow = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints))
