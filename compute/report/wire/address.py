@@ -60,8 +60,10 @@ class Address:
     def _new(self, connect: Callable[[], Any]) -> Any | None:
         try:
             adapter = connect()
-            # An adapter of a caller's own may not know.
+            # An adapter of a caller's own may not know, as one that has no session.
             ask = getattr(adapter, "get_endpoint", None)
+            if getattr(adapter, "session", ask) is None:
+                return None
             where = None if ask is None else ask()
         except ksa_exc.ClientException as error:
             LOG.debug("Placement's address can't be looked up: %s", error)

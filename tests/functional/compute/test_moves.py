@@ -34,7 +34,8 @@ def built(world, host, flavor=SMALL, devices=None, cell=None, by_scheduler=None)
     """Return a guest on the host. The scheduler allocates if no tracker would."""
     if by_scheduler is None:
         by_scheduler = world.settings.allocation_writer == "scheduler"
-    guest = world.create(flavor, devices, by_scheduler=by_scheduler)
+    spec = devices and {"resource_class": devices}
+    guest = world.create(flavor, spec, by_scheduler=by_scheduler)
     if cell:
         with world.changed(guest) as instance:
             instance.numa_topology = {"cells": [cell]}
@@ -44,7 +45,8 @@ def built(world, host, flavor=SMALL, devices=None, cell=None, by_scheduler=None)
 
 def refused(world, host, **wanted):
     """Whether another guest finds no room on the host."""
-    guest = world.create(TINY, wanted.get("devices"))
+    devices = wanted.get("devices")
+    guest = world.create(TINY, devices and {"resource_class": devices})
     if "cell" in wanted:
         with world.changed(guest) as instance:
             instance.numa_topology = {"cells": [wanted["cell"]]}
