@@ -1,7 +1,8 @@
 """A conformance kit for drivers: is the contract of update_provider_tree kept (compute.md §6.2)?
 
-Derive a test class from `DriverContract`, or from `ReshapeContract` for a driver that may have to
-move inventory, and say in a fixture called `scenario` how the driver is made::
+Derive a test class from `DriverContract`, from `DeviceContract` for a driver whose devices may go,
+or from `ReshapeContract` for a driver that may have to move inventory, and say in a fixture called
+`scenario` how the driver is made::
 
     class TestMyDriver(DriverContract):
         @pytest.fixture
@@ -14,10 +15,13 @@ the rule. The kit doesn't need Placement.
 """
 
 from virt.testing.contract import DriverContract, ReshapeContract
+from virt.testing.devices import DeviceContract, DeviceScenario
 from virt.testing.scenario import ContractBroken, ReshapeScenario, Scenario
 
 __all__ = [
     "ContractBroken",
+    "DeviceContract",
+    "DeviceScenario",
     "DriverContract",
     "ReshapeContract",
     "ReshapeScenario",

@@ -29,7 +29,14 @@ from tests.unit.virt.node.hosts import (
     pinned,
 )
 from virt.libvirt import LibvirtDriver
-from virt.testing import DriverContract, ReshapeContract, ReshapeScenario, Scenario
+from virt.testing import (
+    DeviceContract,
+    DeviceScenario,
+    DriverContract,
+    ReshapeContract,
+    ReshapeScenario,
+    Scenario,
+)
 
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
 DEVICES = {"devices__enabled_mdev_types": [TYPE], "pci__device_spec": [NETWORK]}
@@ -66,6 +73,24 @@ FORMS = {
 }
 #: whether the cells of a NUMA machine are modelled after the reshape
 DIRECTIONS = {"to cells": True, "back to the root": False}
+
+
+def without_devices():
+    """Return the machine without its GPUs, its card and encrypted memory."""
+    machine = new_machine()
+    machine.change(creatable={}, mediated_devices=(), pci_devices=(), encryption_slots={})
+    return machine
+
+
+@pytest.mark.parametrize("rule", rules_of(DeviceContract))
+def test_devices_that_go_and_come_back_keep_it(rule, maker):
+    scenarios = {
+        form: DeviceScenario(
+            maker(new_machine(), **FORMS[form]), without=maker(without_devices(), **FORMS[form])
+        )
+        for form in ("plain", "devices", "modelled", "described")
+    }
+    assert_kept(DeviceContract, rule, scenarios)
 
 
 @pytest.mark.parametrize("rule", rules_of(DriverContract))

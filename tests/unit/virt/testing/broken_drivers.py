@@ -145,6 +145,29 @@ class ReplacesTraitsOfItsChild(MediumFakeDriverWithNestedCustomResources):
         tree.update_traits(f"{nodename}-child", ["CUSTOM_MAGIC"])
 
 
+class KeepsWhatIsGone(MediumFakeDriverWithNestedCustomResources):
+    """Knows no device that is gone, and so leaves its provider."""
+
+    def __init__(self, virtapi, conf, has_devices=True):
+        super().__init__(virtapi, conf)
+        self.has_devices = has_devices
+
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        if self.has_devices:
+            super().update_provider_tree(tree, nodename, allocations)
+        else:
+            MediumFakeDriver.update_provider_tree(self, tree, nodename, allocations)
+
+
+class OffersLessAfterwards(KeepsWhatIsGone):
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        name = f"{nodename}-child"
+        if not self.has_devices and tree.exists(name):
+            tree.remove(name)
+            tree.add_traits(nodename, "CUSTOM_HAD_DEVICES")
+        super().update_provider_tree(tree, nodename, allocations)
+
+
 # Again and again
 
 

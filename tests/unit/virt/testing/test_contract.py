@@ -9,6 +9,8 @@ from tests.unit.virt.testing import broken_drivers as broken
 from virt.fake import FakeRCRenameDriver
 from virt.testing import (
     ContractBroken,
+    DeviceContract,
+    DeviceScenario,
     DriverContract,
     ReshapeContract,
     ReshapeScenario,
@@ -244,9 +246,33 @@ def test_the_keys_a_node_must_have_are_those_the_tracker_asks_for():
     assert contract.REQUIRED_RESOURCES == compute_node.REQUIRED_RESOURCES
 
 
+@pytest.mark.parametrize(
+    ("test", "driver_class", "says"),
+    [
+        (
+            "test_a_device_that_goes_takes_only_its_own_with_it",
+            broken.KeepsWhatIsGone,
+            "after devices went:\nprovider host1-child was added",
+        ),
+        (
+            "test_a_device_that_comes_back_is_as_before",
+            broken.OffersLessAfterwards,
+            "after devices came back:\ntraits of provider host1 changed from",
+        ),
+    ],
+)
+def test_devices_must_go_and_come_back(virtapi, conf, test, driver_class, says):
+    make = partial(driver_class, virtapi, conf)
+    scenario = DeviceScenario(make, without=partial(make, has_devices=False))
+    with pytest.raises(ContractBroken) as caught:
+        getattr(DeviceContract(), test)(scenario)
+    assert says in str(caught.value)
+
+
 def test_a_test_that_no_broken_driver_fails_would_be_worth_nothing():
     with open(__file__, encoding="utf-8") as file:
         text = file.read()
 
-    kit = [name for name in dir(ReshapeContract) if name.startswith("test_")]
+    kits = {*dir(ReshapeContract), *dir(DeviceContract)}
+    kit = [name for name in sorted(kits) if name.startswith("test_")]
     assert [name for name in kit if f'"{name}"' not in text] == []
