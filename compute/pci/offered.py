@@ -50,7 +50,10 @@ def offered(
         if is_beyond(device["address"]):
             _tell(device["address"], "its PCI domain is above FFFF")
         elif spec.is_remote and not _can_be_remote(device):
-            _tell(device["address"], "it can't be managed remotely: its card has no serial number")
+            _tell(
+                device["address"],
+                "only functions of a card that tells its serial number can be remote",
+            )
         else:
             found.append((device, spec))
     return found

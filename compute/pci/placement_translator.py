@@ -34,6 +34,7 @@ from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.inventory_record import sized, with_reserved
 from compute.provider_tree.names import child_name
+from compute.provider_tree.owners import has_other_owner
 from compute.requests.reading.values import is_true
 
 LOG = logging.getLogger(__name__)
@@ -129,6 +130,11 @@ def report(
     for provider in wanted:
         if not tree.exists(provider.name):
             tree.new_child(provider.name, nodename)
+        elif has_other_owner(traits := tree.data(provider.name).traits):
+            raise exceptions.PlacementPciException(
+                error=f"resource provider {provider.name} is another service's, by its traits "
+                f"{', '.join(sorted(traits))}; the host's device needs one of that name"
+            )
     present = {tree.data(provider.name).uuid: provider for provider in wanted}
     gone = managed(tree, nodename).keys() - {provider.name for provider in wanted}
     reserved = {uuid: _reserved(tree, uuid, one, allocations) for uuid, one in present.items()}

@@ -202,6 +202,13 @@ class TestReport:
         report(tree, NODE, [device("0000:84:00.0")], {}, {})
         assert tree.data(uuid).inventory["CUSTOM_PCI_10DE_1DB6"]["total"] == 1
 
+    def test_another_services_provider_of_that_name_is_not_taken(self, tree):
+        uuid = tree.new_child("host1_0000:84:00.0", ROOT)
+        tree.add_traits(uuid, "OWNER_CYBORG")
+        with pytest.raises(exceptions.PlacementPciException, match="OWNER_CYBORG"):
+            report(tree, NODE, [device("0000:84:00.0")], {}, {})
+        assert tree.data(uuid).traits == {"OWNER_CYBORG"}
+
     def test_traits_of_tags_that_were_taken_away_go(self, tree):
         report(tree, NODE, [device("0000:84:00.0", traits="fast", live_migratable="yes")], {}, {})
         tree.add_traits("host1_0000:84:00.0", "CUSTOM_FAULTY")
