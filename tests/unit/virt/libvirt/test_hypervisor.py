@@ -23,6 +23,7 @@ from tests.unit.virt.libvirt.library import Altered
 from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
 from tests.unit.virt.node.hosts import mdev_uuid
 from virt.driver import DriverLoadError, load_driver
+from virt.libvirt.guest_kinds import GuestKind
 from virt.libvirt.hypervisor import Hypervisor
 from virt.libvirt.libvirt_host_info import LibvirtHostInfo
 from virt.libvirt.xml_reading import MalformedXML
@@ -226,6 +227,23 @@ def test_mediated_devices_that_are_only_defined_are_known_as_such(libvirt, alter
 def test_malformed_capabilities_are_malformed_xml(altered, tmp_path):
     with pytest.raises(MalformedXML, match="host capabilities"):
         info(altered(getCapabilities="<capabilities>"), tmp_path).facts()
+
+
+PC = GuestKind("/usr/bin/qemu", "x86_64", "pc")
+
+
+@pytest.mark.parametrize(
+    "code", ["VIR_ERR_NO_SUPPORT", "VIR_ERR_INVALID_ARG", "VIR_ERR_SYSTEM_ERROR"]
+)
+def test_a_kind_of_guests_that_there_cannot_be_has_nothing(libvirt, altered, code):
+    hypervisor = altered(getDomainCapabilities=raises(libvirt, getattr(libvirt, code)))
+    assert hypervisor.what_guests_can_have(PC, "kvm") is None
+
+
+def test_a_libvirt_that_is_busy_is_asked_again_later(libvirt, altered):
+    busy = raises(libvirt, libvirt.VIR_ERR_OPERATION_TIMEOUT)
+    with pytest.raises(VirtDriverNotReady, match="can't be asked"):
+        altered(getDomainCapabilities=busy).what_guests_can_have(PC, "kvm")
 
 
 class TestImageCache:
