@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.kept_inventory import restore
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
+from compute.report.trees.namesakes import COMMAND
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.node.node import TrackedNode
 from compute.resource_tracker.node.node_traits import RootTraits
@@ -118,6 +120,7 @@ class Reporting:
         tree = self._reportclient.get_provider_subtree(
             context, node.uuid, name=node.name, with_sharing=True
         )
+        self._refuse_other_name(tree, node)
         restore(tree, node.uuid)
         before = capacities(tree)
         additions = self.additions.of_node(node.uuid)
@@ -130,6 +133,19 @@ class Reporting:
         owned = self.additions.merge(context, additions, tree, given)
         self._traits.mark_own(context, tree, additions.named(tree))
         return WantedProviders(node.name, tree, reshaped, allocations, owned, before)
+
+    def _refuse_other_name(self, tree: ProviderTree, node: TrackedNode) -> None:
+        """Raise InvalidConfiguration if placement knows the node's uuid by another name."""
+        known = tree.data(node.uuid).name
+        if known != node.name:
+            raise exceptions.InvalidConfiguration(
+                f"Provider {node.uuid}, which this host's compute_id names, is called {known} in "
+                f"placement, and this host is called {node.name}. If {known} is this host's former "
+                f"name: {COMMAND} --name {shlex.quote(known)} --uuid {node.uuid} --as "
+                f"{shlex.quote(node.name)} (with --dry-run first). If {known} is another host, "
+                f"from which compute_id was copied: remove that file and the records beside it "
+                f"from {self._conf.state_path}, and start again."
+            )
 
     def flush(self, context: RequestContext, wanted: WantedProviders) -> None:
         """Make placement look as `wanted`.

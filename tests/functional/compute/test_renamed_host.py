@@ -1,5 +1,6 @@
 """A host that was built anew, or that goes by its full name, meets its earlier provider."""
 
+import pathlib
 import re
 import shlex
 import socket
@@ -8,8 +9,10 @@ import pytest
 
 from compute import config
 from compute.cli.commands.adopt_provider import _parser as parser_of_command
+from compute.exceptions import InvalidConfiguration
 from compute.maintenance.adopt.adoption import Adoption
 from compute.maintenance.adopt.adoption_reads import Identity
+from compute.records.node_identity import FILE_NAME
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
 from compute.report.wire.failures import why
@@ -126,3 +129,42 @@ def test_a_part_of_another_tree_that_has_the_name_is_told_as_such(host, outsider
     assert f"provider {part}" in told
     assert f"It is no host, but part of the tree of {root}." in told
     assert "adopt_provider" not in told
+
+
+@WAYS
+class TestAComputeIDOfAnotherName:
+    """The file was copied to another host, or the records are lost and the host was renamed."""
+
+    @pytest.fixture
+    def other(self, flat_host, rebuilt, outsider):
+        """Return a host of another name with the file, and placement as it was before."""
+        new = rebuilt(f"clone-of-{flat_host.name}")
+        path = pathlib.Path(new.conf.state_path) / FILE_NAME
+        path.write_text(flat_host.uuid)
+        new.before = outsider.shown(flat_host.uuid), outsider.inventory(flat_host.uuid)
+        return new
+
+    @pytest.fixture
+    def told(self, flat_host, other, outsider, way):
+        with pytest.raises(InvalidConfiguration) as refused:
+            other.start()
+        before = outsider.shown(flat_host.uuid), outsider.inventory(flat_host.uuid)
+        assert before == other.before
+        return str(refused.value)
+
+    def test_is_told_with_the_real_name(self, flat_host, told):
+        assert f"is called {flat_host.name} in placement, and this host is called clone-of-" in told
+
+    def test_the_command_mends_it(self, flat_host, other, outsider, told, new_adapter):
+        obey(told, new_adapter())
+        other.start()
+        assert outsider.shown(flat_host.uuid)["name"] == other.name
+        assert outsider.allocations(flat_host.first)
+        assert other.outcome.failures == {}
+
+    def test_so_does_a_file_of_its_own(self, flat_host, other, outsider, rebuilt, told):
+        again = rebuilt(other.name)
+        again.start()
+        assert again.uuid != flat_host.uuid
+        assert outsider.shown(again.uuid)["name"] == other.name
+        assert outsider.shown(flat_host.uuid)["name"] == flat_host.name
