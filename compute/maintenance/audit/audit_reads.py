@@ -59,7 +59,6 @@ class AuditReads:
         self._host = host
         self._providers: dict[str, AuditedProvider] = {}
         self._consumers: dict[str, dict[str, Any]] = {}
-        self._reads_many = False
         self._sharing: set[str] | None = None
 
     def keep(self, row: Mapping[str, Any]) -> AuditedProvider:
@@ -75,7 +74,6 @@ class AuditReads:
         What was read of consumers and of sharing providers before is read again from now on.
         """
         held = self._client.whole_trees.held_of_each(self._context, uuids)
-        self._reads_many = held is not None
         self._consumers, self._sharing = {}, None
         return held
 
@@ -96,8 +94,9 @@ class AuditReads:
 
     def consumer(self, uuid: str) -> dict[str, Any]:
         """Return what the consumer holds, with its type where placement tells it."""
-        known = self._consumers.get(uuid)
-        return read_consumer(self._client, self._context, uuid) if known is None else known
+        if uuid not in self._consumers:
+            self._consumers[uuid] = read_consumer(self._client, self._context, uuid)
+        return self._consumers[uuid]
 
     def provider(self, uuid: str) -> AuditedProvider | None:
         """Return the provider; None if placement has none of this uuid."""
@@ -107,9 +106,9 @@ class AuditReads:
         return self._providers.get(uuid)
 
     def _shares(self, uuid: str) -> bool:
-        if self._reads_many and self._sharing is None:
-            self._sharing = self._client.whole_trees.all_sharing(self._context)
-        if self._sharing is not None:
-            return uuid in self._sharing
-        traits = self._client.get_provider_traits(self._context, uuid).traits
-        return os_traits.MISC_SHARES_VIA_AGGREGATE in traits
+        """Say whether a provider shares; one request reads all that do."""
+        if self._sharing is None:
+            query = f"?required={os_traits.MISC_SHARES_VIA_AGGREGATE}"
+            rows = all_providers(self._client, self._context, query, version="1.18")
+            self._sharing = {row["uuid"] for row in rows}
+        return uuid in self._sharing

@@ -71,14 +71,6 @@ class WholeTrees:
             found |= {tree["root"]: tree["providers"] for tree in answer["trees"]}
         return list(found.values())
 
-    def all_sharing(self, context: Context) -> set[str] | None:
-        """Return the uuids of all providers that share with any aggregate."""
-        trait = os_traits.MISC_SHARES_VIA_AGGREGATE
-        answer = self._read(context, f"required={trait}", "traits", None)
-        if answer is None:
-            return None
-        return {row["uuid"] for row in _providers(answer["trees"]) if trait in row["traits"]}
-
     def sharing(
         self, context: Context, aggregates: Iterable[str], fields: str = PROPERTIES
     ) -> list[Row] | None:

@@ -100,3 +100,31 @@ def test_a_guest_whose_cell_is_filled_meanwhile_gets_another(sqlite_site, monkey
         assert taken
         places = [set(outsider.allocations(guest)) for guest in guests]
         assert places == [{first["uuid"]}, {second["uuid"]}]
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "one by one"])
+def test_an_audit_asks_for_its_own_host_however_large_the_cloud_is(
+    sqlite_site, requests, whole, monkeypatch
+):
+    """Without extensions: once for each provider of the host, and for each suspected consumer."""
+    monkeypatch.setenv("OS_BERTH__WHOLE_TREES", str(whole))
+    sqlite_site.remember_a_guest()
+    root = sqlite_site.start_service_once(MediumFakeDriver)
+    counts = []
+    with sqlite_site.placement() as outsider:
+        cells = [outsider.provider(f"cell{n}", root, {"VCPU": {"total": 8}}) for n in range(4)]
+        for cell in cells:
+            outsider.allocate({cell: {"VCPU": 1}, root: {"VCPU": 1}})
+        for number in range(2):
+            for other in range(10):
+                stranger = outsider.provider(
+                    f"other-{number}-{other}", None, {"VCPU": {"total": 8}}
+                )
+                outsider.allocate({stranger: {"VCPU": 1}})
+            requests.clear()
+            ended = sqlite_site.run("audit", "--json")
+            assert (ended.code, len(ended.json["allocations"])) == (3, 8)
+            counts.append(len(requests))
+    assert counts[0] == counts[1]
+    # besides: the list of the tree, those that share, twice, and what the client asks at first
+    assert counts[0] <= 1 + len(cells) + len(cells) + 5
