@@ -10,7 +10,7 @@ same conditions share a conflict, whatever else differs. Then those of several g
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ from placement.extensions.explain.conditions import (
 _BITS = 60
 #: steps of the budget that the smallest conflict of a few providers takes, about
 _SOLVING = 50
+#: for how many slots a look at an array costs one step
+_SLOTS_OF_STEP = 1_000
 #: how many sets of conditions are tried for the smallest conflict of one size
 _MOST_TRIED = 5_000
 _OF_AMOUNTS = frozenset(
@@ -137,69 +139,83 @@ def _of_variable(
     snapshot: Snapshot, variable: Sequence[Condition], left: Mask, budget: Budget
 ) -> Iterable[tuple[tuple[int, ...], Mask]]:
     """Yield conflicts by the numbers of their conditions, with the roots of their trees."""
-    if not left.any():
+    if not variable or not left.any():
         return
-    kinds, words = _kinds_of_trees(snapshot, variable, budget)
-    rows, numbers = _distinct_rows(words[left])
+    kinds, codes = _kinds(snapshot, variable, budget)
+    within, numbers = _joined(_serving(snapshot, codes, len(kinds), budget))
+    numbers = numbers[left]
     by_conflict: dict[tuple[int, ...], list[int]] = {}
-    for number, row in enumerate(rows.tolist()):
-        budget.spend(_SOLVING)
-        there = [
-            kinds[place * _BITS + bit] for place, word in enumerate(row) for bit in bits(int(word))
-        ]
+    for number in np.unique(numbers).tolist():
+        there = [kinds[kind] for kind in bits(within[number])]
+        budget.spend(_SOLVING + len(there))
         if 0 not in there:
-            by_conflict.setdefault(_smallest_conflict(there, len(variable)), []).append(number)
+            conflict = _smallest_conflict(there, len(variable), budget)
+            by_conflict.setdefault(conflict, []).append(number)
     roots = np.flatnonzero(left)
     for conflict, which in sorted(by_conflict.items()):
+        budget.spend(snapshot.size // _SLOTS_OF_STEP)
         mask = np.zeros(snapshot.size, np.bool_)
         mask[roots[np.isin(numbers, which)]] = True
         yield conflict, mask
 
 
-def _kinds_of_trees(
+def _kinds(
     snapshot: Snapshot, variable: Sequence[Condition], budget: Budget
 ) -> tuple[list[int], Words]:
-    """Return the kinds of providers, and by root which kinds serve the tree, as words of bits.
+    """Return the kinds of providers, and the number of the kind of each.
 
-    A kind is the set of the conditions that a provider fails, as bits.
+    A kind is the set of the conditions that a provider fails, as bits. All providers serve their
+    own tree; behind them come the sharing providers, as they serve other trees.
     """
+    sharing = snapshot.sharing
+
+    def chunks() -> Iterator[Words]:
+        for begin in range(0, len(variable), _BITS):
+            part = np.zeros(snapshot.size + len(sharing), np.int64)
+            for bit, condition in enumerate(variable[begin : begin + _BITS]):
+                budget.spend(len(part) // _SLOTS_OF_STEP)
+                part[: snapshot.size] |= condition.unmet().astype(np.int64) << bit
+                if len(sharing):
+                    part[snapshot.size :] |= condition.unmet(True)[sharing].astype(np.int64) << bit
+            yield part
+
+    return _joined(chunks())
+
+
+def _serving(snapshot: Snapshot, codes: Words, count: int, budget: Budget) -> Iterator[Words]:
+    """Yield by root which kinds of providers serve the tree, so many kinds at a time, as bits."""
     sharing, forest = snapshot.sharing, snapshot.forest
-    everyone = np.arange(snapshot.size)
-    places = np.concatenate([everyone, sharing])
-    codes = np.zeros(len(places), np.int64)
-    kinds = [0]
-    for begin in range(0, len(variable), _BITS):
-        part = np.zeros(len(places), np.int64)
-        for bit, condition in enumerate(variable[begin : begin + _BITS]):
-            budget.spend(len(places) // 1000)
-            part[: snapshot.size] |= condition.unmet().astype(np.int64) << bit
-            if len(sharing):
-                part[snapshot.size :] |= condition.unmet(True)[sharing].astype(np.int64) << bit
-        values, part = _distinct(part)
-        joined, codes = _distinct(codes * len(values) + part)
-        kinds = [
-            kinds[code // len(values)] | int(values[code % len(values)]) << begin
-            for code in joined.tolist()
-        ]
-    words = np.zeros((snapshot.size, -(-len(kinds) // _BITS)), np.int64)
-    for place in range(words.shape[1]):
-        inside = codes // _BITS == place
-        flags = np.where(inside, np.int64(1) << (codes % _BITS), 0)
-        own = flags[: snapshot.size] * forest.alive
+    for begin in range(0, count, _BITS):
+        budget.spend(len(codes) // _SLOTS_OF_STEP)
+        inside = (codes >= begin) & (codes < begin + _BITS)
+        flags = np.where(inside, np.int64(1) << np.clip(codes - begin, 0, _BITS), 0)
+        words = flags[: snapshot.size] * forest.alive
         if forest.nested:
-            roots = forest.roots
-            own = own[forest.order]
-            words[roots, place] = np.bitwise_or.reduceat(own, forest.start[roots])
-        else:
-            words[:, place] = own
+            of_trees = np.bitwise_or.reduceat(words[forest.order], forest.start[forest.roots])
+            words = np.zeros(snapshot.size, np.int64)
+            words[forest.roots] = of_trees
         lent: dict[int, int] = {}
         for slot, flag in zip(sharing.tolist(), flags[snapshot.size :].tolist(), strict=True):
             budget.spend()
             for key in snapshot.aggregates_of[slot]:
                 lent[key] = lent.get(key, 0) | flag
         for key, word in lent.items():
-            words[snapshot.roots_of_aggregate(key), place] |= word
-    return kinds, words
+            words[snapshot.roots_of_aggregate(key)] |= word
+        yield words
+
+
+def _joined(chunks: Iterable[Words]) -> tuple[list[int], Words]:
+    """Return the distinct sets that chunks of bits make up, and the number of each place's set."""
+    sets, codes, shift = [0], np.zeros(1, np.int64), 0
+    for chunk in chunks:
+        values, part = _distinct(chunk)
+        joined, codes = _distinct(codes * len(values) + part)
+        sets = [
+            sets[code // len(values)] | int(values[code % len(values)]) << shift
+            for code in joined.tolist()
+        ]
+        shift += _BITS
+    return sets, codes
 
 
 def _distinct(codes: Words) -> tuple[Words, Words]:
@@ -212,16 +228,7 @@ def _distinct(codes: Words) -> tuple[Words, Words]:
     return values, numbers.reshape(-1)
 
 
-def _distinct_rows(words: Words) -> tuple[Words, Words]:
-    if words.shape[1] == 1:
-        values, numbers = _distinct(words[:, 0])
-        return values[:, None], numbers
-    rows, numbers = np.unique(words, axis=0, return_inverse=True)
-    # numpy 2.0 gives the numbers another shape
-    return rows, numbers.reshape(-1)
-
-
-def _smallest_conflict(failing: Sequence[int], count: int) -> tuple[int, ...]:
+def _smallest_conflict(failing: Sequence[int], count: int, budget: Budget) -> tuple[int, ...]:
     """Return the smallest set of conditions of which each provider fails one; the first of these.
 
     :param failing: the conditions that each provider fails, as bits
@@ -240,6 +247,7 @@ def _smallest_conflict(failing: Sequence[int], count: int) -> tuple[int, ...]:
         if math.comb(len(numbers), size) > _MOST_TRIED:
             break
         for chosen in itertools.combinations(numbers, size):
+            budget.spend(2 + len(failing) // 10)
             mask = sum(1 << number for number in chosen)
             if all(mask & one for one in failing):
                 return chosen

@@ -22,7 +22,7 @@ from placement.extensions.explain.conditions import (
 )
 from placement.extensions.explain.conflicts import TreeConflict
 from placement.extensions.explain.explanation_text import Reasoned
-from placement.extensions.explain.hints import Hint, hint_of
+from placement.extensions.explain.hints import Hint, hints_of
 from placement.extensions.explain.judged_trees import judged
 from placement.extensions.explain.nearest import Miss, Misses
 from placement.extensions.explain.relaxations import Relaxation, Relaxations, relaxations_of
@@ -193,10 +193,9 @@ def explain(
         is_root = bool(snapshot.forest.is_root[provider])
         of_provider = misses.of_tree(provider) if is_root else misses.of_provider(provider)
     shown = [*nearest, *([of_provider] if of_provider is not None else [])]
-    hints = [
-        hint_of(snapshot, found.conditions, one, nearest) if found.conditions else None
-        for one in found.conflicts
-    ]
+    hints: list[Hint | None] = []
+    if found.conditions is not None:
+        hints = hints_of(snapshot, found.conditions, found.conflicts, nearest)
     names = _Names(snapshot, shown, [hint for hint in hints if hint], provider, naming)
     named = [names.named(miss, provider if miss is of_provider else None) for miss in shown]
     reasons = explanation_text.reasons(found.conflicts, hints, _only_lending(snapshot, request))

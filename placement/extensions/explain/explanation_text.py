@@ -19,7 +19,6 @@ _MOST_ALTERNATIVES = 3
 #: the text if no smaller number of groups collides
 TOGETHER = "fit each group, but not all together"
 _LENDING = "lend to other trees only"
-_ONE_TREE = "have all that is asked for, but not on one provider"
 _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails", "fit": "fits", "lend": "lends"}
 
 
@@ -193,10 +192,18 @@ def _text(one: Reasoned, request: CandidateRequest) -> str:
         Reason.FORBIDDEN_AGGREGATE: f"in forbidden aggregate {name}",
         Reason.IN_TREE: f"outside the tree of {name}",
         Reason.ROOT_REQUIRED: _root_text(name),
-        Reason.TOGETHER: TOGETHER if len(request.groups) > 1 else _ONE_TREE,
+        Reason.TOGETHER: _together_text(request),
         Reason.UNKNOWN_NAME: f"because {_unknown(name, request)}",
     }
     return texts[one.reason]
+
+
+def _together_text(request: CandidateRequest) -> str:
+    if len(request.groups) > 1:
+        return TOGETHER
+    if request.nested:
+        return "have no choice of providers with all that is asked for"
+    return "have all that is asked for, but not on one provider"
 
 
 def _joint_text(one: Reasoned, request: CandidateRequest) -> str:

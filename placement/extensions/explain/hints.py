@@ -6,16 +6,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.free_amounts import free_amount
 from placement.candidates.cloud.snapshot import SHARING_TRAIT, Snapshot
 from placement.extensions.explain.conditions import Reason, RequestConditions
 from placement.extensions.explain.conflicts import TreeConflict
 from placement.extensions.explain.nearest import Miss
 
+#: for how many conflicts hints are looked for
+_MOST_HINTS = 6
 #: how many providers, or groups, a hint names
 _MOST = 3
 #: how many providers a group may have that it is said to fit on "only"
 _FEW = 2
+#: how many providers are looked at for one that could be shared
+_MOST_POOLS = 100
 #: classes that no host lends to others
 _OF_HOSTS = frozenset(["VCPU", "PCPU", "MEMORY_MB"])
 #: how alike a name must be that may be meant
@@ -38,16 +43,30 @@ class Hint:
         return self.text.format(*map(name_of, self.slots))
 
 
-def hint_of(
+def hints_of(
+    snapshot: Snapshot,
+    conditions: RequestConditions,
+    conflicts: Sequence[TreeConflict],
+    nearest: Sequence[Miss],
+) -> list[Hint | None]:
+    """Return a hint for each conflict of many trees, if there is one; None for the others.
+
+    :param nearest: the trees that come nearest to having a candidate
+    """
+    trees = [-int(one.roots.sum()) for one in conflicts]
+    found: list[Hint | None] = [None] * len(conflicts)
+    for number in sorted(range(len(conflicts)), key=trees.__getitem__)[:_MOST_HINTS]:
+        found[number] = _hint_of(snapshot, conditions, conflicts[number], nearest)
+    return found
+
+
+def _hint_of(
     snapshot: Snapshot,
     conditions: RequestConditions,
     conflict: TreeConflict,
     nearest: Sequence[Miss],
 ) -> Hint | None:
-    """Return a hint for the trees with a conflict; None: there is none.
-
-    :param nearest: the trees that come nearest to having a candidate
-    """
+    """Return a hint for the trees with a conflict; None: there is none."""
     blamed = conflict.blamed
     if len(conflict.conditions) == 1:
         if blamed.reason is Reason.TRAIT and not blamed.own.any():
@@ -63,7 +82,9 @@ def hint_of(
         short = [one.name for one in conflict.conditions if one.reason is Reason.CAPACITY]
         return _fragments(snapshot, short, members) if len(short) > 1 else None
     suffixes = [one.name for one in conflict.conditions if one.reason is Reason.TOGETHER]
-    return _only_on(conditions, suffixes, members) if len(suffixes) <= _MOST else None
+    if len(suffixes) > _MOST:
+        return None
+    return _only_on(conditions, suffixes, members, snapshot.sharing)
 
 
 def _unused(snapshot: Snapshot, name: str) -> Hint:
@@ -79,11 +100,13 @@ def _lone_pool(snapshot: Snapshot, conflict: TreeConflict, name: str) -> Hint | 
     if name in _OF_HOSTS:
         return None
     column = snapshot.column(snapshot.names.class_ids.get(name, -1))
-    alone = column.slots[snapshot.forest.count[column.slots] == 1]
-    sharing = set(snapshot.sharing.tolist())
-    for slot in alone.tolist():
-        if slot in sharing or len(snapshot.classes_of[slot]) > 1:
-            continue
+    classes = np.zeros(snapshot.size, np.int64)
+    for other in snapshot.columns.values():
+        classes[other.slots] += 1
+    classes[snapshot.sharing] = 0
+    slots = column.slots
+    alone = slots[(snapshot.forest.count[slots] == 1) & (classes[slots] == 1)]
+    for slot in alone[:_MOST_POOLS].tolist():
         for key in snapshot.aggregates_of[slot]:
             if conflict.roots[snapshot.roots_of_aggregate(key)].any():
                 return Hint((slot,), f" ({{0}} has it, without {SHARING_TRAIT})")
@@ -110,12 +133,18 @@ def _fragments(snapshot: Snapshot, classes: Sequence[str], members: Sequence[int
 
 
 def _only_on(
-    conditions: RequestConditions, suffixes: Sequence[str], members: Sequence[int]
+    conditions: RequestConditions,
+    suffixes: Sequence[str],
+    members: Sequence[int],
+    sharing: Slots,
 ) -> Hint | None:
     """Say which groups fit on few providers of a tree only."""
     fitting: dict[tuple[int, ...], list[str]] = {}
     for suffix in suffixes:
         for part in conditions.of_group(suffix).of_variables():
+            if np.logical_and.reduce([~one.unmet(True)[sharing] for one in part]).any():
+                # what is lent counts for other trees, too
+                continue
             unmet = np.logical_or.reduce([condition.unmet() for condition in part])
             slots = tuple(slot for slot in members if not unmet[slot])
             if suffix and 0 < len(slots) <= _FEW:

@@ -195,6 +195,7 @@ class _OtherAmounts:
         step, least = np.maximum(column.step_size, 1), np.maximum(column.min_unit, 1)
         found: set[int] = set()
         for taken in self._of_others():
+            self._budget.look()
             left = np.minimum(column.room.astype(np.int64) - taken, min(asked - 1, LARGEST))
             below = left // step * step
             found.update(np.unique(below[providers & (below >= least)]).tolist())
