@@ -3,6 +3,7 @@
 import functools
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 from waitress.channel import ClientDisconnected, HTTPChannel
@@ -48,6 +49,8 @@ class ClientConnection(HTTPChannel):
     ended_sending: float | None = None
     #: some of the response to the first request has been sent, or the interim response
     answered = False
+    #: parts of a response that are kept to be sent in one piece
+    _together: list[bytes] | None = None
 
     def __init__(self, server: Any, sock: socket.socket, addr: Any, adj: Any, map: Any) -> None:
         #: since when the server waits for the client to send or to read (monotonic time)
@@ -200,11 +203,24 @@ class ClientConnection(HTTPChannel):
             if not self.is_read or self.writable():
                 self.server.look_again(self)
 
+    def send_together(self, write: Callable[[], None]) -> None:
+        """Send what a function writes in one piece. Raises what it and `write_soon` raise."""
+        pieces: list[bytes] = []
+        self._together = pieces
+        try:
+            write()
+        finally:
+            self._together = None
+        self.write_soon(b"".join(pieces))
+
     def write_soon(self, data: bytes) -> int:
         """Send a part of a response; buffer what the system doesn't accept, for the loop.
 
         Never waits for the client. Returns the length of the data. Raises ClientDisconnected.
         """
+        if self._together is not None:
+            self._together.append(data)
+            return len(data)
         with self.outbuf_lock:
             if not self.connected:
                 raise ClientDisconnected

@@ -9,7 +9,6 @@ from typing import Any
 
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer, UnixWSGIServer
-from waitress.task import ThreadedTaskDispatcher
 
 from placement.http.environ import WSGIApplication
 from placement.http.probes import PATHS as PROBE_PATHS
@@ -17,6 +16,7 @@ from placement.serving.connection import ClientConnection
 from placement.serving.loop import Sockets
 from placement.serving.request_parser import LONGEST_HEAD, BoundedRequestParser
 from placement.serving.request_tasks import Busy, Refusing
+from placement.serving.threads import Threads
 
 #: maximum number of requests that wait for a thread
 MOST_WAITING = 1_000
@@ -147,9 +147,7 @@ class Front:
         self._rung = False
         self._ringing = threading.Lock()
         self._next_look = 0.0
-        self._requests, self._open = ThreadedTaskDispatcher(), ThreadedTaskDispatcher()
-        self._requests.set_thread_count(threads)
-        self._open.set_thread_count(1)
+        self._requests, self._open = Threads(threads), Threads(1)
         application = Refusing(application, measured)
         self._listeners = [self._listen(application, listener) for listener in listeners]
 
@@ -223,7 +221,7 @@ class Front:
         """
         for connection in self._connected():
             connection.handle_close()
-        # idle threads end at once; waitress logs a warning for each that doesn't end in time
+        # idle threads end at once
         self._open.shutdown(timeout=WAIT_FOR_THREADS)
         self._requests.shutdown(timeout=WAIT_FOR_THREADS)
         with self._ringing:
@@ -295,7 +293,7 @@ class Front:
         request = connection.requests[0]
         if request.error is None and not _is_unhindered(request):
             too_much = self._is_full and request.held() > BODY_IN_MEMORY
-            if len(self._requests.queue) < MOST_WAITING and not too_much:
+            if self._requests.waiting < MOST_WAITING and not too_much:
                 self._requests.add_task(connection)
                 return
             request.error = Busy()

@@ -23,11 +23,24 @@ _UNREADABLE: dict[int, type[PlacementError]] = {
     501: TransferNotImplemented,
     507: NoRoomForBody,
 }
+#: bytes of a body up to which its head is copied before it
+TOGETHER = 64 * 1024
 #: key of the error in the WSGI environment of a request that the server itself rejects
 REFUSAL = "berth.refusal"
 
 
-class Task(WSGITask):
+class SendingTask(WSGITask):
+    """One request, whose answer's head is sent together with a short beginning of the body."""
+
+    def write(self, data: bytes) -> None:
+        """Send a part of the body, and the head before the first one."""
+        if self.wrote_header or len(data) > TOGETHER:
+            super().write(data)
+        else:
+            self.channel.send_together(lambda: super(SendingTask, self).write(data))
+
+
+class Task(SendingTask):
     """One request, which the application answers on a thread."""
 
     def get_environment(self) -> Environ:
@@ -50,7 +63,7 @@ class Task(WSGITask):
         super().execute()
 
 
-class RefusalTask(WSGITask):
+class RefusalTask(SendingTask):
     """A rejected request: sends the error, then closes the connection."""
 
     def get_environment(self) -> Environ:

@@ -1,6 +1,6 @@
 """The gunicorn worker: gunicorn manages its process, waitress its connections and threads."""
 
-import logging
+import math
 import os
 import resource
 import time
@@ -8,7 +8,7 @@ from typing import Any
 
 from gunicorn.workers.base import Worker
 
-from placement.serving.front import Front
+from placement.serving.front import INTERVAL, Front
 
 #: maximum number of connections of a worker; fewer if the limit of open files is low
 MOST_CONNECTIONS = 10_000
@@ -27,8 +27,6 @@ class FrontWorker(Worker):
 
     def run(self) -> None:
         """Serve until gunicorn stops the worker, then finish the requests in progress."""
-        # waitress logs a warning for each request that waits for a thread
-        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         front = Front(
             self.wsgi,
             [listener.sock for listener in self.sockets],
@@ -40,8 +38,12 @@ class FrontWorker(Worker):
             most_held=self.app.most_held,
             measured=self.app.measured,
         )
+        told = -math.inf
         while self.alive and self.ppid == os.getppid():
-            self.notify()
+            # each time is a system call, and a busy worker turns thousands of times a second
+            if time.monotonic() - told >= INTERVAL:
+                self.notify()
+                told = time.monotonic()
             front.turn()
         self._finish(front)
 

@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from placement.serving import front
+from placement.serving.connection import ClientConnection
 from placement.serving.front import Front
 from tests.patience import PATIENCE
 
@@ -117,6 +118,20 @@ def test_a_response_that_the_client_does_not_read_blocks_no_thread(serve):
     assert status(connect()) == 200
     answer = slow.getresponse()
     assert len(answer.read()) == LARGE
+
+
+def test_a_short_answer_is_sent_in_one_piece(serve, monkeypatch):
+    sent = []
+    send = ClientConnection._send_now
+
+    def noted(connection, data):
+        sent.append(bytes(data))
+        return send(connection, data)
+
+    monkeypatch.setattr(ClientConnection, "_send_now", noted)
+    client = serve()()
+    assert (status(client), status(client)) == (200, 200)
+    assert [(piece[:15], piece[-2:]) for piece in sent] == [(b"HTTP/1.1 200 OK", b"xx")] * 2
 
 
 def test_requests_without_authentication_do_not_wait_for_others(serve, application):
