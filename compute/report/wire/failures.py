@@ -45,7 +45,7 @@ ELSEWHERE = (
 PLAIN = f"The server doesn't speak TLS: does the endpoint of group [{GROUP}] begin with http://?"
 #: OpenSSL's words for an answer without TLS
 _WRONG_VERSION = "WRONG_VERSION_NUMBER"
-#: what placement says of a path that it doesn't have
+#: all that placement says of a path that it doesn't have; of a missing provider it says more
 _NO_PATH = "The resource could not be found."
 ROLE = (
     f"The user of group [{GROUP}] needs the role service (admin is enough where nothing is "
@@ -67,7 +67,7 @@ class Refusal(Exception):
         told = _without_braces_of(self.text)
         ours = told != self.text
         #: whether the server, placement or another one, doesn't know the path
-        self.is_of_no_path = self.status == NOT_FOUND and (_NO_PATH in told or not ours)
+        self.is_of_no_path = self.status == NOT_FOUND and (told.endswith(_NO_PATH) or not ours)
         super().__init__(told if told.startswith(f"{self.status} ") else f"{self.status} {told}")
 
 

@@ -122,6 +122,13 @@ def test_an_endpoint_with_a_wrong_path_is_one_line_with_its_url(run, service, co
     assert f"Placement isn't at {service.url}/elsewhere/resource_providers" in line
 
 
+def test_a_provider_that_is_not_there_is_no_wrong_path(run, service):
+    command = (*TREE, "--provider", str(uuid.uuid4()))
+    ended, line = run(command, endpoint=service.url, token="known")
+    assert ended == 2
+    assert "Placement isn't at" not in line
+
+
 @COMMANDS
 def test_https_where_the_service_speaks_http_is_one_line_that_says_so(run, service, command, code):
     url = service.url.replace("http://", "https://")
