@@ -73,8 +73,7 @@ exit codes:
     3  something is to be done, and not (all of it) deleted; what --suspects tells, what is left
        alone, and guests that lack something don't count
     4  something was found, and deleted
-    5  --delete is refused: the records know no instance at all, and prove nothing; or the driver
-       can't list the guests of this host. Or the records know no node of this host
+    5  refused: records and driver prove nothing, or the records know no node of this host
 """
 
 FAILURES = (
