@@ -111,7 +111,8 @@ class ServiceRunner:
             self.conf.mutate_config_files()
         except cfg.ConfigFileParseError as error:
             # Its message quotes the line, which may be a password.
-            LOG.error("The configuration can't be read again: %s has errors", error.config_file)
+            file = error.config_file
+            LOG.error("The configuration files could not be read again: %s has errors", file)
         except Exception:
             LOG.exception("The configuration files could not be read again")
         self.manager.reset()
