@@ -57,9 +57,15 @@ class LineFormatter(formatters.ContextFormatter):
 
 
 def write_faster(handler: logging.Handler, conf: cfg.ConfigOpts) -> None:
-    """Let a handler of oslo.log's use `LineFormatter` if its formats are the default ones."""
+    """Let a handler of oslo.log's use `LineFormatter` if its formats are the default ones.
+
+    Only for files and streams, which take nothing but the line. The journal's handler also reads
+    what oslo.log's formatter leaves in the record.
+    """
     used = handler.formatter
-    if type(used) is formatters.ContextFormatter and used.datefmt and _has_default_formats(conf):
+    if not isinstance(handler, logging.StreamHandler) or not _has_default_formats(conf):
+        return
+    if type(used) is formatters.ContextFormatter and used.datefmt:
         handler.setFormatter(
             LineFormatter(
                 datefmt=used.datefmt, project=used.project, version=used.version, config=conf

@@ -3,10 +3,11 @@
 import io
 import logging
 import time
+import types
 
 import pytest
 from oslo_config import cfg
-from oslo_log import formatters
+from oslo_log import formatters, handlers
 from oslo_log import log as oslo_log
 
 from placement.config.log_lines import LineFormatter, write_faster
@@ -97,6 +98,19 @@ def test_a_handler_with_the_operator_s_format_stays_as_it_is(conf, name):
     handler.setFormatter(formatters.ContextFormatter(datefmt=conf.log_date_format, config=conf))
     write_faster(handler, conf)
     assert type(handler.formatter) is formatters.ContextFormatter
+
+
+def test_the_journal_keeps_the_fields_of_a_request(conf, monkeypatch):
+    sent = []
+    journal = types.SimpleNamespace(send=lambda message, **fields: sent.append(fields))
+    monkeypatch.setattr(handlers, "journal", journal)
+    handler = handlers.OSJournalHandler()
+    handler.setFormatter(formatters.ContextFormatter(datefmt=conf.log_date_format, config=conf))
+    write_faster(handler, conf)
+    context = RequestContext().identified({"HTTP_X_PROJECT_ID": "p"})
+    handler.handle(record(context=context))
+    (fields,) = sent
+    assert (fields["REQUEST_ID"], fields["PROJECT_ID"]) == (context.request_id, "p")
 
 
 def test_other_formatters_stay_as_they_are(conf):
