@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import sqlalchemy as sa
 
 from placement.storage import stored_names
+from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import among, parts
 from placement.storage.of_provider import OfProvider
@@ -17,11 +18,13 @@ _OF_PROVIDER = OfProvider(
     (aggregates.c.uuid,),
     order=(aggregates.c.id,),
 )
-_BY_UUID = sa.select(aggregates.c.id, aggregates.c.uuid).where(
-    aggregates.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+_BY_UUID = Compiled(
+    sa.select(aggregates.c.id, aggregates.c.uuid).where(among(aggregates.c.uuid, "uuids"))
 )
-
-_REMOVE = sa.delete(memberships).where(among(memberships.c.resource_provider_id, "providers"))
+_REMOVE = Compiled(
+    sa.delete(memberships).where(among(memberships.c.resource_provider_id, "providers"))
+)
+_INSERT = Compiled(sa.insert(memberships))
 
 
 def of_provider(database: Database, uuid: str) -> tuple[int, list[str]]:
@@ -64,9 +67,9 @@ def replace(connection: Connection, wanted: Mapping[int, Collection[int]]) -> No
         for aggregate in dict.fromkeys(aggregate_ids)
     ]
     if rows:
-        connection.execute(sa.insert(memberships), rows)
+        connection.later(_INSERT, rows)
 
 
 def remove(connection: Connection, provider_ids: Collection[int]) -> None:
     """Remove the providers from all their aggregates."""
-    connection.execute(_REMOVE, {"providers": list(provider_ids)})
+    connection.later(_REMOVE, {"providers": list(provider_ids)})
