@@ -18,8 +18,9 @@ from sqlalchemy.sql.visitors import InternalTraversal
 T = TypeVar("T")
 
 #: PostgreSQL plans a prepared statement with a list anew each time, because it takes any list for
-#: one of ten elements. Short lists are written as so many parameters, of which the last may repeat
-_SHORT = (1, 2, 4)
+#: one of ten elements. Short lists are written as so many parameters, of which the last may repeat;
+#: by the number of their elements
+_SHORT = {1: 1, 2: 2, 3: 4, 4: 4}
 #: option of PostgreSQL's compiler: the lengths in which short lists are written, by name
 LENGTHS = "lengths"
 #: the maximum number of names in one statement; names may have any character
@@ -94,8 +95,7 @@ def lists_in(statement: Any) -> tuple[str, ...]:
 
 def short_length(values: Collection[Any]) -> int | None:
     """Return the length in which PostgreSQL's statements have a list; None: it isn't short."""
-    count = len(values)
-    return next((length for length in _SHORT if count <= length), None) if count else None
+    return _SHORT.get(len(values))
 
 
 def spread(name: str, values: Collection[Any], length: int) -> Iterator[tuple[str, Any]]:
