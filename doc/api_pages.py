@@ -106,6 +106,8 @@ _TITLES = {
     "claims": "Finding and claiming",
     "provider_traits": "Traits of a provider",
 }
+#: the parameters that stand first in a table
+_ASKED_WITH = ("resources", "required", "member_of", "in_tree")
 _FOR = """\
 *For people who write clients.* `The API <../api.rst>`_ has what the examples need to run in bash.
 """
@@ -190,6 +192,7 @@ def _section(path: str, method: str, whole: Any, newest: Any) -> str:
 
 def _parameters(operation: Any) -> Iterator[str]:
     shown = [each for each in operation["parameters"] if each["in"] != "header"]
+    shown.sort(key=_place)
     if not shown:
         return
     yield from (".. list-table::", "   :header-rows: 1", "")
@@ -202,6 +205,13 @@ def _parameters(operation: Any) -> Iterator[str]:
         meaning = each["description"].replace("`", "``") + needed
         yield from _row(f"``{each['name']}``", each["in"], since + until, meaning)
     yield ""
+
+
+def _place(parameter: Any) -> tuple[bool, int]:
+    """Return what orders the table: the path, what nearly everybody asks with, then the others."""
+    first = parameter["name"] in _ASKED_WITH
+    number = _ASKED_WITH.index(parameter["name"]) if first else len(_ASKED_WITH)
+    return parameter["in"] != "path", number
 
 
 def _row(first: str, *others: str) -> Iterator[str]:

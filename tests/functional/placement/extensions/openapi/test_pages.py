@@ -1,6 +1,7 @@
 """The pages of the API are what the description says, and their commands do what they show."""
 
 import json
+import re
 
 import yaml
 
@@ -20,6 +21,13 @@ def test_the_pages_are_up_to_date():
         for page in [api_pages.DOC / "api.rst", *(api_pages.DOC / "api").glob("*.rst")]
     }
     assert written == api_pages.pages.pages(), REFRESH
+
+
+def test_a_search_is_told_first_what_it_asks_for():
+    page = (api_pages.DOC / "api/allocation_candidates.rst").read_text()
+    names = re.findall(r"^   \* - ``(\w+)``$", page, re.M)
+    assert names[:4] == ["resources", "required", "member_of", "in_tree"]
+    assert {"limit", "group_policy", "groups"} <= set(names)
 
 
 def test_every_request_of_the_pages_is_answered_as_they_show(tmp_path):
