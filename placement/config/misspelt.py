@@ -1,7 +1,7 @@
 """Options of configuration files that nobody reads, because their names are misspelt.
 
-oslo.config ignores what it doesn't know. Files of operators have options of other programs, too, so
-outside of group [berth] only a name that nearly is one of ours counts as a mistake.
+oslo.config ignores what it doesn't know. Files of operators have options of other programs, too:
+agent and service may share one. So only a name that nearly is one of ours counts as a mistake.
 """
 
 import contextlib
@@ -39,9 +39,8 @@ def _sentences(conf: cfg.ConfigOpts, known: Names) -> Iterator[str]:
             meant = _nearest(name, known[group])
             if meant is None and name in known.get(OURS, ()):
                 meant = f"[{OURS}]{name}"
-            if meant or group == OURS:
-                question = f" Do you mean {meant}?" if meant else ""
-                yield f"{file}: nobody reads [{group}]{name}.{question}"
+            if meant:
+                yield f"{file}: nobody reads [{group}]{name}. Do you mean {meant}?"
 
 
 def _nearest(name: str, names: Mapping[str, object] | frozenset[str]) -> str | None:
@@ -69,7 +68,7 @@ def _known(conf: cfg.ConfigOpts) -> Names:
     for group, options in registered.items():
         for each in options.values():
             _add(known, group, each["opt"])
-        if "auth_type" in options:
+        if "auth_type" in options and group != "DEFAULT":
             for option in _of_plugin(conf, group):
                 _add(known, group, option)
     return {group: frozenset(names) for group, names in known.items()}

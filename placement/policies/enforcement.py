@@ -24,6 +24,7 @@ SEARCH_INTERVAL = 1.0
 REMEMBERED = 10_000
 
 _UNASKED = "not asked yet"
+_OF_PARSER = logging.getLogger("oslo_policy._parser")
 
 
 def enforcer(rules: Iterable[policy.RuleDefault]) -> policy.Enforcer:
@@ -68,7 +69,6 @@ class Policy:
         self._clock = clock
         self._lock = threading.Lock()
         self._told: list[str] = []
-        logging.getLogger("oslo_policy._parser").addFilter(is_not_told_here)
         self._load()
 
     def authorize(
@@ -121,9 +121,12 @@ class Policy:
     def _load(self) -> None:
         """Read the policy files if they changed, and clear the cache."""
         self._enforcer.use_conf = True
+        _OF_PARSER.addFilter(is_not_told_here)
         try:
             self._enforcer.load_rules()
         finally:
+            # policies of others in this process are told as they were
+            _OF_PARSER.removeFilter(is_not_told_here)
             # or it would search for all files again whenever it is asked
             self._enforcer.use_conf = False
         self._loaded_stamp = self._stamp()

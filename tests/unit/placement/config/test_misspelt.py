@@ -13,8 +13,7 @@ def told(tmp_path):
 
     def told(text, load=config.load):
         file = tmp_path / "some.conf"
-        connection = "" if "[placement_database]" in text else "[placement_database]\n"
-        file.write_text(f"{text}\n{connection}connection = sqlite://\n")
+        file.write_text(f"{text}\n[placement_database]\nconnection = sqlite://\n")
         found = misspelt.told(load(["--config-file", str(file)]))
         return [sentence.removeprefix(f"{file}: ") for sentence in found]
 
@@ -25,7 +24,6 @@ def told(tmp_path):
     ("text", "sentence"),
     [
         ("[api]\nauth_strategi = x", "nobody reads [api]auth_strategi. Do you mean auth_strategy?"),
-        ("[berth]\nshoe_size = 1", "nobody reads [berth]shoe_size."),
         ("[api]\nextensions = 1", "nobody reads [api]extensions. Do you mean [berth]extensions?"),
         (
             "[placment]\nx = 1",
@@ -47,7 +45,7 @@ def test_the_agent_s_options_are_told_too(told):
     [
         "[DEFAULT]\nlogfile = x\nlog-dir = y\nmy_ip = z",
         "[neutron]\nusername = u\n[cache]\nenabled = true",
-        "[placement_database]\nmax_retries = 3\nconnection = sqlite://",
+        "[placement_database]\nmax_retries = 3",
     ],
     ids=["old names", "another program's", "a name of ours"],
 )
@@ -65,3 +63,20 @@ def test_the_files_of_folders_are_read(tmp_path):
     (tmp_path / "two.conf").write_text("[placement_database]\nconnection = sqlite://\n")
     (said,) = misspelt.told(config.load(["--config-dir", str(tmp_path)]))
     assert said.startswith(f"{tmp_path}/one.conf: nobody reads [api]auth_strategi.")
+
+
+def options(side):
+    listed = side.list_opts()
+    return {(group or "DEFAULT", option.dest) for group, found in listed for option in found}
+
+
+@pytest.mark.parametrize(
+    ("reader", "other"),
+    [(config, compute.config), (compute.config, config)],
+    ids=["service", "agent"],
+)
+def test_agent_and_service_may_share_a_file(told, reader, other):
+    foreign = sorted(options(other) - options(reader))
+    assert len(foreign) > 20
+    text = "".join(f"[{group}]\n{name} = x\n" for group, name in foreign)
+    assert told(text, reader.load) == []
