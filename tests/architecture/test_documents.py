@@ -283,3 +283,10 @@ def test_no_term_of_the_glossary_is_told_twice() -> None:
     terms = _terms()
     assert len(terms) > 40
     assert len(terms) == len(set(terms))
+
+
+def test_who_found_a_security_fault_is_led_to_the_page_about_it() -> None:
+    """Code hosts look for this file, and link it."""
+    links = re.findall(r"\]\(([\w./]+)#([\w-]+)\)", text_of(ROOT / "SECURITY.md"))
+    assert links
+    assert [link for link in links if not _leads_somewhere(ROOT / "SECURITY.md", *link)] == []
