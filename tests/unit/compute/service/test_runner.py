@@ -172,7 +172,7 @@ def test_a_configuration_that_broke_meanwhile_does_not_end_the_service(
     path.write_text("no configuration\n")
     ServiceRunner(manager, cell, conf).run(ScriptedWaiting("reset"))
     assert manager.calls == ["reset"]
-    assert "can't be read again" in caplog.text
+    assert "could not be read again" in caplog.text
 
 
 class TestSignals:
