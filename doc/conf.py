@@ -5,6 +5,7 @@ read well where a code host shows them. Here such links become links between bui
 of the repository become downloads.
 """
 
+import configparser
 import os
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ ROOT = DOC.parent
 
 project = "Berth"
 author = copyright = "Berth contributors"
+_setup = configparser.ConfigParser()
+_setup.read(ROOT / "setup.cfg")
+version = release = _setup["metadata"]["version"]
 extensions = ["myst_parser", "oslo_config.sphinxext", "oslo_policy.sphinxext"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["releases/changes"]
@@ -33,7 +37,7 @@ highlight_language = "none"
 # sketches of bodies in the specification have `…`, which is no JSON
 suppress_warnings = ["misc.highlighting_failure"]
 html_theme = "furo"
-html_title = "Berth"
+html_title = f"Berth {release}"
 html_show_sphinx = False
 html_copy_source = False
 # the pages' own links say what they lead to
@@ -104,11 +108,15 @@ def relative(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 class Block(CodeBlock):
-    """A block of code. Names of blocks are for the tests, which pair a request with its answer."""
+    """A block of code. Names of blocks are for the tests, which pair a request with its answer.
+
+    Options of a block stand one column left of its code. They would leave a blank before each line.
+    """
 
     def run(self) -> list[nodes.Node]:
-        """Return the block without its name."""
+        """Return the block without its name, and without that blank."""
         self.options.pop("name", None)
+        self.options.setdefault("dedent", None)
         return super().run()
 
 

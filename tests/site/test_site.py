@@ -1,0 +1,44 @@
+"""What a reader sees of the site that Sphinx makes of doc/."""
+
+import configparser
+import html
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site; return what reads a page of it."""
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "sphinx", "-q", "-b", "html", ROOT / "doc", folder]
+    subprocess.run(build, cwd=ROOT, check=True)
+    return lambda page: (folder / page).read_text()
+
+
+def title(text):
+    return html.unescape(re.search("<title>([^<]*)", text)[1])
+
+
+def test_every_page_shows_the_version(site):
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    assert title(site("index.html")) == f"Berth {setup['metadata']['version']}"
+
+
+def test_readme_is_no_second_berth(site):
+    page = site("readme.html")
+    assert title(page).startswith("README - ")
+    assert re.findall(r"<h1>(.*?)<a", page) == ["README"]
+
+
+def test_no_line_of_code_begins_with_a_blank_that_the_source_needs(site):
+    blocks = re.findall(r"<pre>(.*?)</pre>", site("tutorial.html"), re.S)
+    codes = [html.unescape(re.sub("<[^>]+>", "", block)) for block in blocks]
+    assert any(code.startswith("url=http://127.0.0.1:8778\n") for code in codes)
+    assert [code for code in codes if code.startswith(" ")] == []
