@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 from urllib.parse import urlencode
 
+from compute.osc import what_if
 from compute.osc.candidate_query import add_options, query_of
 from compute.osc.columns import listing, safe, text
 from compute.osc.service import PlacementService
@@ -23,15 +24,20 @@ class ExplainCandidates(ShowOne):
         parser.add_argument(
             "--consumer", metavar="<uuid>", help="As if what this consumer holds were free."
         )
+        what_if.add_option(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and values."""
         more = {"provider": parsed_args.provider, "consumer": parsed_args.consumer}
-        asked = urlencode({name: value for name, value in more.items() if value is not None})
-        query = "&".join(part for part in (query_of(parsed_args), asked) if part)
-        path = f"/allocation_candidates/explain?{query}"
-        found = PlacementService(self.app.client_manager).get(path)
+        given = {name: value for name, value in more.items() if value is not None}
+        query, path = query_of(parsed_args), "/allocation_candidates/explain"
+        service = PlacementService(self.app.client_manager)
+        if parsed_args.change:
+            found = service.post(path, {"query": query} | given | parsed_args.change)
+        else:
+            parts = (query, urlencode(given))
+            found = service.get(f"{path}?{'&'.join(part for part in parts if part)}")
         self.fits = found["verdict"] == "some"
         self.unknown = found["verdict"] == "unknown"
         shown = {

@@ -6,6 +6,7 @@ from typing import Any
 from osc_lib import exceptions
 
 from compute.maintenance.fitting import WantedResources, wanted_resources
+from compute.osc import what_if
 from compute.osc.candidate_query import add_options, asks, query_of
 from compute.osc.columns import LinesColumn, counts, listing, safe, text
 from compute.osc.exit_codes import refuse
@@ -45,6 +46,7 @@ class ShowCapacity(ShowOne):
         parser.add_argument(
             "--limit", metavar="<limit>", type=int, help="How many aggregates and trees are told."
         )
+        what_if.add_option(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
@@ -59,7 +61,7 @@ class ShowCapacity(ShowOne):
         body: dict[str, Any] = {
             "by": parsed_args.by,
             "without": [service.root_of(name) for name in parsed_args.without],
-        }
+        } | parsed_args.change
         if parsed_args.limit is not None:
             body["limit"] = parsed_args.limit
         query, found = _judged(service, wanted, body)
@@ -100,13 +102,14 @@ class Evacuate(ShowOne):
             nargs="+",
             help="Resource providers of the trees that are to be emptied.",
         )
+        what_if.add_option(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and values."""
         service = PlacementService(self.app.client_manager)
         roots = list(dict.fromkeys(map(service.root_of, parsed_args.providers)))
-        found = service.post("/capacity/evacuate", {"without": roots})
+        found = service.post("/capacity/evacuate", {"without": roots} | parsed_args.change)
         self.fits, self.unknown = found["fits"], found.get("verdict") == "unknown"
         shown = {
             "fits": found["fits"],

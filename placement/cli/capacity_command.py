@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
@@ -63,6 +64,13 @@ def add_command(categories: Any) -> None:
         default=100,
         help="how many aggregates and trees are told (default: %(default)s)",
     )
+    add(
+        "--if",
+        dest="change",
+        metavar="FILE",
+        help="as if the cloud were changed as this JSON file says: inventories, traits, "
+        "aggregates, all, add, without, freed",
+    )
     add_form(capacity)
 
 
@@ -79,6 +87,11 @@ def _run(conf: cfg.ConfigOpts) -> int:
         "without": given.without,
         "limit": given.limit,
     }
+    if given.change is not None:
+        try:
+            body["if"] = json.loads(Path(given.change).read_text())
+        except (OSError, ValueError) as error:
+            given.usage_error(f"--if: {given.change} can't be read as JSON: {error}")
     answer = ask(conf, "POST", "capacity", json=body)
     if answer.status_code != 200:
         return refused(given, answer)

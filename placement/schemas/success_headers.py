@@ -23,6 +23,7 @@ _UNCACHED = frozenset(
     {
         ("/allocations", "POST"),
         ("/allocations/{consumer_uuid}", "PUT"),
+        ("/berth/v1/allocation_candidates/explain", "POST"),
         ("/berth/v1/capacity", "POST"),
         ("/berth/v1/capacity/evacuate", "POST"),
         ("/berth/v1/claims", "POST"),

@@ -370,9 +370,10 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
 #: feature → the features that it may import: what they share isn't OpenStack Placement's
 BETWEEN_FEATURES = {
     "allocations_query": {"provider_trees"},
-    "capacity": {"explain"},
+    "capacity": {"explain", "what_if"},
     "claims": {"explain"},
-    "evacuation": {"capacity", "claims", "explain"},
+    "evacuation": {"claims", "explain", "what_if"},
+    "explain": {"what_if"},
     "monitoring": {"suspects"},
 }
 #: what connects the parts, and so knows the features

@@ -6,7 +6,7 @@ the old one. If only usage changed, only usage is read.
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ _TOO_MANY, _FEW = 0.2, 1000
 
 
 @dataclasses.dataclass
-class _Changed:
-    """What the database says now of some providers, by provider id.
+class ChangedProviders:
+    """What is so now of some providers, by provider id.
 
     :param rows: id, uuid, parent id, root id, generation; deleted providers are missing
     :param stocks: the fields of the inventories by class id
@@ -67,9 +67,18 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKin
         new = dataclasses.replace(new, texts=empty, tree_texts=PreparedTexts.unwritten(old.size))
     if used_only:
         new = _with_usage(connection, new, used_only)
-    if others:
-        new = _with_providers(new, _read_changed(connection, others), others, connection)
-    return new
+    if not others:
+        return new
+    changed = _read_changed(connection, others)
+    register = old.register
+    for provider_id, row in changed.rows.items():
+        slot = register.slot_of_id.get(provider_id)
+        if slot is not None and register.uuids[slot] != row[1]:
+            # SQLite gives the id of the newest provider again once that is deleted
+            return load(connection)
+    return with_providers(
+        new, changed, others, lambda keys: reads.aggregate_uuids(connection, keys)
+    )
 
 
 def _is_renamed(before: Mapping[int, str], after: Mapping[int, str]) -> bool:
@@ -143,7 +152,7 @@ def _without_texts(old: Snapshot, slots: Iterable[int], size: int | None = None)
     }
 
 
-def _read_changed(connection: Connection, changed: Sequence[int]) -> _Changed:
+def _read_changed(connection: Connection, changed: Sequence[int]) -> ChangedProviders:
     rows = {row[0]: row for row in reads.providers(connection, changed)}
     # others may have left inventories and allocations of providers that they deleted
     ids = sorted(rows)
@@ -153,7 +162,7 @@ def _read_changed(connection: Connection, changed: Sequence[int]) -> _Changed:
     usages: dict[int, dict[int, int]] = collections.defaultdict(dict)
     for provider_id, class_id, used in reads.usages(connection, ids):
         usages[provider_id][class_id] = int(used)
-    return _Changed(
+    return ChangedProviders(
         rows,
         stocks,
         usages,
@@ -169,16 +178,18 @@ def _keys_by_provider(pairs: Iterable[tuple[int, int]]) -> dict[int, Ids]:
     return {provider_id: tuple(sorted(found)) for provider_id, found in keys.items()}
 
 
-def _with_providers(
-    old: Snapshot, now: _Changed, ids: Sequence[int], connection: Connection
+def with_providers(
+    old: Snapshot,
+    now: ChangedProviders,
+    ids: Sequence[int],
+    uuids_of: Callable[[Collection[int]], Mapping[int, str]],
 ) -> Snapshot:
-    """Return the snapshot with all that changed of some providers: new, changed, deleted ones."""
+    """Return the snapshot with all that changed of some providers: new, changed, deleted ones.
+
+    :param ids: these providers, ascending
+    :param uuids_of: returns the uuids of new aggregates by id
+    """
     register = old.register
-    for provider_id, row in now.rows.items():
-        slot = register.slot_of_id.get(provider_id)
-        if slot is not None and register.uuids[slot] != row[1]:
-            # SQLite gives the id of the newest provider again once that is deleted
-            return load(connection)
     new = [(key, now.rows[key][1]) for key in sorted(now.rows) if key not in register.slot_of_id]
     deleted = [key for key in ids if key in register.slot_of_id and key not in now.rows]
     if new or deleted:
@@ -193,7 +204,7 @@ def _with_providers(
     }
     aggregate_ids = old.aggregate_ids
     if new_aggregates:
-        uuids = reads.aggregate_uuids(connection, new_aggregates)
+        uuids = uuids_of(new_aggregates)
         aggregate_ids = dict(aggregate_ids) | {uuid: key for key, uuid in uuids.items()}
     traits_of, with_trait = _changed_sets(old.traits_of, old.with_trait, now.traits, slots, size)
     aggregates_of, in_aggregate = _changed_sets(
@@ -233,7 +244,7 @@ def _with_roots(old: Forest, new: Forest, slots: Iterable[int]) -> set[int]:
 
 def _changed_forest(
     forest: Forest,
-    now: _Changed,
+    now: ChangedProviders,
     slot_of: Mapping[int, int],
     slots: Mapping[int, int],
     size: int,
@@ -296,7 +307,7 @@ def _changed_sets(
 
 
 def _changed_columns(
-    old: Snapshot, now: _Changed, slots: Mapping[int, int], size: int
+    old: Snapshot, now: ChangedProviders, slots: Mapping[int, int], size: int
 ) -> tuple[Mapping[int, Column], KeySets, dict[tuple[int, int], int]]:
     """Return the inventories by class, the classes by slot, and the usage without inventory.
 

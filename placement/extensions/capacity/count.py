@@ -9,7 +9,7 @@ a flow (`pools.py`), and where arithmetic gives bounds only, requests are served
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -208,15 +208,6 @@ class Suitable(StepListener):
             lent[sharing] = self._shared.get(suffix, forest.alive)[sharing]
             own = own | lent
         return own
-
-
-def without(snapshot: Snapshot, roots: Iterable[int]) -> Snapshot:
-    """Return the cloud as if some trees, with all their providers, had been deleted."""
-    gone = np.zeros(snapshot.size, np.bool_)
-    gone[list(roots)] = True
-    forest = snapshot.forest
-    there = dataclasses.replace(forest, alive=forest.alive & ~gone[forest.root])
-    return dataclasses.replace(snapshot, forest=there)
 
 
 def at_most(snapshot: Snapshot, request: CandidateRequest, free: FreeAmounts) -> int:

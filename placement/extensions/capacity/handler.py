@@ -10,6 +10,8 @@ from placement.errors import BadRequest
 from placement.extensions.capacity import schema as schemas
 from placement.extensions.capacity.operation import Breakdown, refusals_of, rooms
 from placement.extensions.explain.handler import relaxing_of
+from placement.extensions.explain.operation import names_from
+from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_in_body, request_of
 from placement.http.call import NOW, Call
@@ -20,7 +22,7 @@ def show(call: Call) -> flask.Response:
     call.authorize("berth:capacity")
     request = request_of(call.environ.get("QUERY_STRING", ""), call.version)
     found = rooms(
-        call.database,
+        names_from(call.database),
         call.snapshot.current,
         {"": request},
         lambda: budget_of(call, time.thread_time),
@@ -46,9 +48,10 @@ def query(call: Call) -> flask.Response:
             f"An answer tells at most {schemas.MOST_SHOWN} aggregates and trees. This one may have "
             f"{len(given) * len(by) * limit}: ask for fewer requests, or with a smaller limit."
         )
+    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
     found = rooms(
-        call.database,
-        call.snapshot.current,
+        what_if.naming(names_from(call.database)),
+        what_if.current,
         {name: _request(call, name, one["query"]) for name, one in given.items()},
         lambda: budget_of(call, time.thread_time),
         lambda: relaxing_of(call),

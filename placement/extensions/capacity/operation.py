@@ -10,12 +10,11 @@ from placement.candidates.cloud.free_amounts import FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import error_of
 from placement.candidates.request import CandidateRequest
-from placement.candidates.slots import WholeSlot
-from placement.errors import BadRequest, UnknownProviderNamed
-from placement.extensions.capacity.count import Capacity, Fits, at_most, without
-from placement.extensions.explain.operation import names_from
+from placement.errors import BadRequest
+from placement.extensions.capacity.count import Capacity, Fits, at_most
+from placement.extensions.what_if.changed_cloud import Naming
+from placement.extensions.what_if.trees import check_roots, without
 from placement.schemas.json_schema import Json
-from placement.storage.database.engine import Database
 
 #: what it costs to count for one aggregate, in steps of the budget
 _AGGREGATE = 50
@@ -89,7 +88,7 @@ def _shown(fits: Fits) -> Json:
 
 
 def rooms(
-    database: Database,
+    naming: Naming,
     current: Callable[[], Snapshot],
     requests: Mapping[str, CandidateRequest],
     budgets: Callable[[], Budget],
@@ -104,6 +103,7 @@ def rooms(
     provider doesn't exist, BadRequest if one is no root, SearchAbandoned if the client left, and
     what a search raises of a wrong request.
 
+    :param naming: returns the names of providers by uuid
     :param budgets: returns what all searches together may cost; called after the cloud was read
     :param refining: returns what better results than the first ones may cost
     :param gone: normalised uuids of the roots of trees that are left out
@@ -127,21 +127,7 @@ def rooms(
             found[name] = room
     except Abandoned as ended:
         raise error_of(ended, snapshot, budget) from ended
-    return counting.named(found, names_from(database))
-
-
-def check_roots(snapshot: Snapshot, uuids: Iterable[str]) -> None:
-    """Raise UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root."""
-    for uuid in uuids:
-        slot = snapshot.slot(uuid)
-        if slot is None:
-            raise UnknownProviderNamed(uuid=uuid)
-        root = WholeSlot(int(snapshot.forest.root[slot]))
-        if root != slot:
-            raise BadRequest(
-                f"Resource provider {uuid} is no root: it is in the tree of "
-                f"{snapshot.register.uuids[root]}."
-            )
+    return counting.named(found, naming)
 
 
 @contextlib.contextmanager
@@ -204,9 +190,7 @@ class _RoomCount:
             ]
         return CountedRoom(fits, capacity.stranded(fits.count), by_aggregate, by_root)
 
-    def named(
-        self, rooms: Mapping[str, CountedRoom], naming: Callable[[Iterable[str]], Mapping[str, str]]
-    ) -> dict[str, CountedRoom]:
+    def named(self, rooms: Mapping[str, CountedRoom], naming: Naming) -> dict[str, CountedRoom]:
         """Return the same with the names of all trees, which are read with one statement."""
         trees = [tree for room in rooms.values() for tree in room.by_root or ()]
         names = naming(dict.fromkeys(tree.uuid for tree in trees))

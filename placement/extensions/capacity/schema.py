@@ -1,5 +1,6 @@
 """Requests and responses of /berth/v1/capacity (extensions.md 6)."""
 
+from placement.extensions.what_if.schema import IF
 from placement.schemas import allocation_candidates
 from placement.schemas.answer_shapes import (
     PROVIDER_UUID,
@@ -41,6 +42,7 @@ QUERY = {
                 },
                 "without": {"type": "array", "items": UUID},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
+                "if": IF,
             },
             ["requests"],
         ),

@@ -8,6 +8,8 @@ from placement.domain import uuids
 from placement.errors import BadRequest
 from placement.extensions.evacuation import schema as schemas
 from placement.extensions.evacuation.operation import Evacuation, evacuated
+from placement.extensions.explain.operation import names_from
+from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
 from placement.http.call import Call
 from placement.schemas.json_schema import Json
@@ -16,14 +18,17 @@ from placement.schemas.json_schema import Json
 def evacuate(call: Call) -> flask.Response:
     """POST /berth/v1/capacity/evacuate"""
     call.authorize("berth:capacity")
-    without = call.read(schemas.EVACUATE)["without"]
+    body = call.read(schemas.EVACUATE)
+    without = body["without"]
     if len(without) > schemas.MOST_ROOTS:
         raise BadRequest(
             f"A request may name at most {schemas.MOST_ROOTS} roots. This one names {len(without)}."
         )
+    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
     found = evacuated(
         call.database,
-        call.snapshot.current,
+        what_if.naming(names_from(call.database)),
+        what_if,
         map(uuids.normalised, without),
         lambda: budget_of(call, time.thread_time),
     )

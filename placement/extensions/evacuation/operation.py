@@ -9,7 +9,6 @@ from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import error_of
 from placement.candidates.slots import WholeSlot
-from placement.extensions.capacity.operation import check_roots
 from placement.extensions.evacuation.movers import Demand, TreeDemand, demands_of, emptied
 from placement.extensions.evacuation.plan import NewHome, Planner
 from placement.extensions.evacuation.proof import (
@@ -19,9 +18,10 @@ from placement.extensions.evacuation.proof import (
     hopeless,
     is_small,
 )
-from placement.extensions.explain.as_if_released import held_in_trees
 from placement.extensions.explain.explanation import explain
-from placement.extensions.explain.operation import names_from
+from placement.extensions.what_if.as_if_released import held_in_trees
+from placement.extensions.what_if.changed_cloud import Naming, WhatIf
+from placement.extensions.what_if.trees import check_roots
 from placement.storage.database.engine import Database
 
 #: in how many orders the consumers are placed
@@ -78,7 +78,8 @@ class Evacuation:
 
 def evacuated(
     database: Database,
-    current: Callable[[], Snapshot],
+    naming: Naming,
+    what_if: WhatIf,
     without: Iterable[str],
     budgets: Callable[[], Budget],
 ) -> Evacuation:
@@ -87,18 +88,21 @@ def evacuated(
     Raises UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root, and
     SearchAbandoned if the client left.
 
+    :param naming: returns the names of providers by uuid
+    :param what_if: the cloud, perhaps as if it were different
     :param without: normalised uuids of the roots of these trees
     :param budgets: returns what a search may cost, whose time starts when it is called
     """
     roots = frozenset(without)
-    snapshot, held = held_in_trees(database, current, sorted(roots), check_roots)
+    snapshot, held = held_in_trees(database, what_if.current, sorted(roots), check_roots)
+    held = [row for row in held if row.consumer not in what_if.freed]
     leaving = frozenset(snapshot.roots(roots))
     evacuation = _Evacuation(
         emptied(snapshot, leaving), roots, demands_of(snapshot, held, leaving), budgets
     )
     try:
         evacuation.run()
-        unfit, exact = evacuation.reasons(database), evacuation.exact
+        unfit, exact = evacuation.reasons(naming), evacuation.exact
     except SearchEnded as ended:
         raise error_of(ended, snapshot, budgets()) from ended
     moves = {consumer: _move(snapshot, home) for consumer, home in evacuation.best.homes.items()}
@@ -179,7 +183,7 @@ class _Evacuation:
         self.best.homes, self.best.left = homes, {}
         return True
 
-    def reasons(self, database: Database) -> dict[str, str]:
+    def reasons(self, naming: Naming) -> dict[str, str]:
         """Return why each consumer has no new home. Raises Abandoned if the client left."""
         end = time.thread_time() + _EXPLAINING
         named: set[str] = set()
@@ -190,7 +194,7 @@ class _Evacuation:
 
         reasons = {demand: self._reason(demand, end, noting) for demand in self.best.left}
         # the reasons have uuids in place of names: the names of all are read with one statement
-        names = names_from(database)(named)
+        names = naming(named)
         for demand, text in reasons.items():
             for uuid in named:
                 text = text.replace(uuid, names.get(uuid, uuid))

@@ -1,5 +1,6 @@
 """Requests and responses of /berth/v1/capacity/evacuate (extensions.md 6)."""
 
+from placement.extensions.what_if.schema import IF
 from placement.schemas.answer_shapes import (
     AMOUNTS,
     PROVIDER_UUID,
@@ -17,7 +18,7 @@ MOST_ROOTS = 10_000
 EVACUATE = {
     (1, 0): Schema(
         closed_object(
-            {"without": {"type": "array", "minItems": 1, "items": UUID}},
+            {"without": {"type": "array", "minItems": 1, "items": UUID}, "if": IF},
             ["without"],
         ),
         exact_ends=True,

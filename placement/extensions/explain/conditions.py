@@ -291,7 +291,9 @@ def _of_aggregates(snapshot: Snapshot, group: Group) -> Iterator[Condition]:
     one_by_one, all_of, names = everyone, everyone, []
     for name, uuids in sorted((listed(uuids), uuids) for uuids in set(group.member_of)):
         members = snapshot.is_member(snapshot.aggregates(uuids))
-        reason = Reason.AGGREGATE if members.any() else Reason.UNKNOWN_NAME
+        reason = (
+            Reason.AGGREGATE if (members & snapshot.forest.alive).any() else Reason.UNKNOWN_NAME
+        )
         own = members[root] | members if spans else members
         one_by_one, all_of = one_by_one & own, all_of & members
         names.append(name)

@@ -9,9 +9,10 @@ from placement.candidates.budget import Budget
 from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadQueryValue
 from placement.extensions.explain import schema as schemas
-from placement.extensions.explain.operation import explained
+from placement.extensions.explain.operation import explained, names_from
+from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
-from placement.handlers.allocation_candidates_query import request_of
+from placement.handlers.allocation_candidates_query import request_in_body, request_of
 from placement.http.call import NOW, Call
 from placement.http.query import Query
 
@@ -52,6 +53,26 @@ def show(call: Call) -> flask.Response:
         call.at_least(35),
     )
     return call.reply(found.as_json(), modified=NOW)
+
+
+def query(call: Call) -> flask.Response:
+    """POST /berth/v1/allocation_candidates/explain"""
+    call.authorize("berth:explain")
+    body = call.read(schemas.QUERY)
+    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
+    consumer = body.get("consumer")
+    found = explained(
+        call.database,
+        what_if.current,
+        request_in_body(body["query"], call.version),
+        lambda: budget_of(call, time.thread_time),
+        lambda: relaxing_of(call),
+        body.get("provider"),
+        None if consumer is None else normalised(consumer),
+        call.at_least(35),
+        what_if.naming(names_from(call.database)),
+    )
+    return call.reply(found.as_json())
 
 
 def _split(text: str) -> tuple[str, dict[str, str]]:

@@ -10,8 +10,8 @@ from placement.candidates.ended_search import error_of
 from placement.candidates.request import CandidateRequest
 from placement.domain import uuids
 from placement.errors import BadQueryValue, PlacementError
-from placement.extensions.explain.as_if_released import freed, held_by
 from placement.extensions.explain.explanation import Explanation, Naming, explain, why_none
+from placement.extensions.what_if.as_if_released import freed, held_by
 from placement.storage import providers
 from placement.storage.database.engine import Database
 
@@ -35,6 +35,7 @@ def explained(
     provider: str | None = None,
     consumer: str | None = None,
     root_traits: bool = True,
+    naming: Naming | None = None,
 ) -> Explanation:
     """Explain the search for a request.
 
@@ -45,6 +46,7 @@ def explained(
     :param provider: uuid or name of a provider: the explanation then has all that it lacks
     :param consumer: uuid of a consumer: the search is as if what it holds were free
     :param root_traits: whether the query may have root_required
+    :param naming: returns the names of providers by uuid; None: as they are in the database
     """
     slot = None
     if consumer is not None:
@@ -60,7 +62,7 @@ def explained(
             snapshot,
             request,
             budget,
-            naming=names_from(database),
+            naming=naming or names_from(database),
             provider=slot,
             relaxing=relaxing,
             root_traits=root_traits,

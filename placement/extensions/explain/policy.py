@@ -8,6 +8,7 @@ RULES = [
         ADMIN_OR_SERVICE,
         "Explain a search for allocation candidates.",
         ("GET", "/berth/v1/allocation_candidates/explain"),
+        ("POST", "/berth/v1/allocation_candidates/explain"),
         family="berth",
     ),
 ]

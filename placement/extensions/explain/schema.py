@@ -1,6 +1,7 @@
 """Queries and responses of /berth/v1/allocation_candidates/explain (extensions.md 5)."""
 
 from placement.errors import BadQueryValue, DuplicateKey
+from placement.extensions.what_if.schema import IF
 from placement.schemas import allocation_candidates
 from placement.schemas.answer_shapes import PROVIDER_UUID, AnswerTable, exactly
 from placement.schemas.answer_tables import OF_QUERY, SEARCHING, extension_answers
@@ -11,6 +12,13 @@ OWN: Json = {"provider": STRING, "consumer": UUID}
 LIST = {
     version: Schema(schema.source | {"properties": schema.source["properties"] | OWN})
     for version, schema in allocation_candidates.LIST.items()
+}
+
+QUERY = {
+    (1, 10): Schema(
+        closed_object({"query": STRING, "if": IF, **OWN}, ["query"]),
+        exact_ends=True,
+    )
 }
 
 _COUNT: Json = {"type": "integer", "minimum": 0}
@@ -141,11 +149,17 @@ EXPLAINED: AnswerTable = {
 
 _PATH = "/berth/v1/allocation_candidates/explain"
 QUERIES = {_PATH: LIST}
+BODIES = {(_PATH, "POST"): QUERY}
 RESPONSES = {
     _PATH: {
         "GET": extension_answers(
             {200: EXPLAINED},
             *(403, 404, 406, BadQueryValue, DuplicateKey, *SEARCHING),
+            later=OF_QUERY,
+        ),
+        "POST": extension_answers(
+            {200: EXPLAINED},
+            *(403, 404, 406, 415, BadQueryValue, *SEARCHING),
             later=OF_QUERY,
         ),
     }

@@ -38,11 +38,13 @@ def url(tmp_path, monkeypatch):
     service.running.close()
 
 
-@pytest.mark.parametrize("name", ["by root", "without a host"])
-def test_the_commands_of_the_page(name, url, capsys, own_logging):
+@pytest.mark.parametrize("name", ["by root", "without a host", "with two hosts more"])
+def test_the_commands_of_the_page(name, url, capsys, own_logging, tmp_path, monkeypatch):
     command, _, output = files_of(PAGE, "console")[name].partition("\n")
     program, *arguments = shlex.split(command.removeprefix("$ "))
     assert program == "placement-manage"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two-more.json").write_text(files_of(PAGE, "json")["two hosts more"])
 
     assert manage.main(arguments) == 0
 

@@ -157,6 +157,16 @@ STEPS = [
     ("/berth/v1/provider_trees", {}, "GET", "fields=inventories,usages&limit=1", None),
     ("/berth/v1/allocations/query", {}, "POST", "", {"consumers": [FIRST]}),
     ("/berth/v1/allocation_candidates/explain", {}, "GET", "resources=VCPU:200", None),
+    (
+        "/berth/v1/allocation_candidates/explain",
+        {},
+        "POST",
+        "",
+        {
+            "query": "resources=VCPU:200",
+            "if": {"inventories": {HOST: {"VCPU": {"allocation_ratio": 16.0}}}},
+        },
+    ),
     ("/berth/v1/capacity", {}, "GET", "resources=VCPU:2,MEMORY_MB:4096", None),
     (
         "/berth/v1/capacity",

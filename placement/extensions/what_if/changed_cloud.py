@@ -1,0 +1,199 @@
+"""Makes the changes of a request's key `if` in a snapshot (extensions.rst)."""
+
+import uuid as uuid_module
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import numpy as np
+
+from placement.candidates.cloud.columns import Mask
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.slots import WholeSlot
+from placement.domain.capacity import Inventory
+from placement.domain.uuids import normalised
+from placement.errors import BadRequest
+from placement.extensions.what_if.as_if_released import freed, held_by
+from placement.extensions.what_if.drafts import Draft, Drafts
+from placement.extensions.what_if.schema import MOST_ADDED
+from placement.extensions.what_if.trees import check_roots, without
+from placement.handlers.filter_grammar import parse_member_of, parse_traits
+from placement.microversions import NEWEST
+from placement.operations.inventories import check_capacities
+from placement.schemas.json_schema import Json
+from placement.storage.database.engine import Database
+
+#: uuids of providers that don't exist are made of what they are like and of their name
+_NAMESPACE = uuid_module.UUID("2f6d9a0e-4b53-4f0c-9a52-7f0f3f1c6c5d")
+
+#: the fields of a `Stock` in their order
+_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+#: returns the names of providers by uuid; those that don't exist are missing
+Naming = Callable[[Iterable[str]], Mapping[str, str]]
+
+
+class WhatIf:
+    """The cloud as if it were changed.
+
+    `current` raises BadRequest for a change that can't be made, with its place, and
+    UnknownProviderNamed for a provider that doesn't exist.
+
+    :param current: returns the cloud as it is
+    :param change: the value of `if`; empty: nothing is changed
+    """
+
+    def __init__(self, database: Database, current: Callable[[], Snapshot], change: Json) -> None:
+        self._database, self._current, self._change = database, current, change
+        #: of each provider that doesn't exist: the uuid it is like, and the root's new name
+        self._new: dict[str, tuple[str, str, str]] = {}
+
+    @property
+    def freed(self) -> Collection[str]:
+        """The consumers that count as if they held nothing."""
+        return frozenset(map(normalised, self._change.get("freed", ())))
+
+    def current(self) -> Snapshot:
+        """Return the changed cloud."""
+        if not self._change:
+            return self._current()
+        if self.freed:
+            cloud, held = held_by(self._database, self._current, self.freed)
+            cloud = freed(cloud, held)
+        else:
+            cloud = self._current()
+        drafts = Drafts(cloud)
+        self._change_all(cloud, drafts)
+        self._change_named(cloud, drafts)
+        self._add(cloud, drafts)
+        gone = [*map(normalised, self._change.get("without", ()))]
+        check_roots(cloud, gone)
+        changed = drafts.cloud()
+        return without(changed, changed.roots(gone)) if gone else changed
+
+    def naming(self, known: Naming) -> Naming:
+        """Return what names all providers of the changed cloud.
+
+        :param known: names those that exist
+        """
+
+        def named(uuids: Iterable[str]) -> Mapping[str, str]:
+            wanted = list(uuids)
+            new = {uuid: self._new[uuid] for uuid in wanted if uuid in self._new}
+            models = {each for like, root, _ in new.values() for each in (like, root)}
+            names = dict(known([*(uuid for uuid in wanted if uuid not in new), *models]))
+            for uuid, (like, root, name) in new.items():
+                names[uuid] = name if like == root else _child(names, like, root, name)
+            return names
+
+        return named
+
+    def _change_all(self, cloud: Snapshot, drafts: Drafts) -> None:
+        wanted = self._change.get("all")
+        if wanted is None:
+            return
+        among = cloud.forest.alive & _meeting(cloud, wanted)
+        for name, fields in wanted["classes"].items():
+            class_id = _class_id(cloud, name, "if.all.classes")
+            column = cloud.column(class_id)
+            slots = column.slots[among[column.slots]].tolist()
+            for draft in drafts.of(slots):
+                _set_stock(draft, class_id, name, fields)
+
+    def _change_named(self, cloud: Snapshot, drafts: Drafts) -> None:
+        for uuid, stocks in self._change.get("inventories", {}).items():
+            draft = _draft(cloud, drafts, uuid, "if.inventories")
+            for name, fields in stocks.items():
+                class_id = _class_id(cloud, name, f"if.inventories.{uuid}")
+                _set_stock(draft, class_id, name, fields)
+        for uuid, given in self._change.get("traits", {}).items():
+            draft = _draft(cloud, drafts, uuid, "if.traits")
+            place = f"if.traits.{uuid}"
+            draft.traits |= _trait_ids(cloud, given.get("add", ()), f"{place}.add")
+            draft.traits -= _trait_ids(cloud, given.get("remove", ()), f"{place}.remove")
+        for uuid, given in self._change.get("aggregates", {}).items():
+            draft = _draft(cloud, drafts, uuid, "if.aggregates")
+            draft.aggregates |= drafts.aggregate_ids(map(normalised, given.get("add", ())))
+            draft.aggregates -= drafts.aggregate_ids(map(normalised, given.get("remove", ())))
+
+    def _add(self, cloud: Snapshot, drafts: Drafts) -> None:
+        self._new.clear()
+        for number, given in enumerate(self._change.get("add", ())):
+            like = normalised(given["like"])
+            check_roots(cloud, [like])
+            (root,) = cloud.roots([like])
+            tree = np.flatnonzero((cloud.forest.root == root) & cloud.forest.alive).tolist()
+            slots = [root, *(WholeSlot(slot) for slot in tree if slot != root)]
+            count = given.get("count", 1)
+            if len(self._new) + count * len(slots) > MOST_ADDED:
+                raise BadRequest(f"if.add: at most {MOST_ADDED} providers can be added.")
+            for copy in range(1, count + 1):
+                name = f"{given.get('name', 'new')}-{copy}"
+                models = [cloud.register.uuids[slot] for slot in slots]
+                uuids = [
+                    str(uuid_module.uuid5(_NAMESPACE, f"{number} {name} {each}")) for each in models
+                ]
+                self._new |= {
+                    uuid: (model, like, name) for uuid, model in zip(uuids, models, strict=True)
+                }
+                drafts.add_tree(slots, uuids, given.get("empty", True))
+
+
+def _child(names: Mapping[str, str], like: str, root: str, name: str) -> str:
+    """Return the name of a copied child: its model's, with the new root's in place of the old."""
+    model, old = names.get(like, like), names.get(root, root)
+    return name + model.removeprefix(old) if model.startswith(old) else f"{name}_{model}"
+
+
+def _meeting(cloud: Snapshot, wanted: Json) -> Mask:
+    """Return the providers that are in the aggregate and have the traits of `if.all`."""
+    among = np.ones(cloud.size, np.bool_)
+    if "member_of" in wanted:
+        forbids, uuids = parse_member_of(wanted["member_of"])
+        among &= cloud.is_member(cloud.aggregates(map(normalised, uuids))) ^ forbids
+    if "required" in wanted:
+        required, forbidden = parse_traits(wanted["required"], NEWEST)
+        for names in required:
+            among &= cloud.has_trait(_trait_ids(cloud, names, "if.all.required"))
+        among &= ~cloud.has_trait(_trait_ids(cloud, forbidden, "if.all.required"))
+    return among
+
+
+def _trait_ids(cloud: Snapshot, names: Iterable[str], place: str) -> set[int]:
+    given = sorted(names)
+    unknown = [name for name in given if name not in cloud.names.trait_ids]
+    if unknown:
+        raise BadRequest(f"{place}: there is no trait {unknown[0]!r}.")
+    return {cloud.names.trait_ids[name] for name in given}
+
+
+def _draft(cloud: Snapshot, drafts: Drafts, uuid: str, place: str) -> Draft:
+    slot = cloud.slot(normalised(uuid))
+    if slot is None:
+        raise BadRequest(f"{place}: there is no resource provider {uuid}.")
+    return drafts.of([slot])[0]
+
+
+def _class_id(cloud: Snapshot, name: str, place: str) -> int:
+    found = cloud.names.class_ids.get(name)
+    if found is None:
+        raise BadRequest(f"{place}: there is no resource class {name!r}.")
+    return found
+
+
+def _set_stock(draft: Draft, class_id: int, name: str, fields: Json) -> None:
+    """Change an inventory, or add one. Raises BadRequest or InvalidCapacity."""
+    known = draft.stocks.get(class_id)
+    if known is None and "total" not in fields:
+        raise BadRequest(
+            f"if: resource provider {draft.uuid} has no {name}: a new inventory needs a total."
+        )
+    before = {} if known is None else dict(zip(_FIELDS, known, strict=True))
+    inventory = Inventory(**{**before, **fields})
+    check_capacities({draft.uuid: {name: inventory}}, may_be_full=True)
+    draft.stocks[class_id] = (
+        int(inventory.total),
+        int(inventory.reserved),
+        int(inventory.min_unit),
+        int(inventory.max_unit),
+        int(inventory.step_size),
+        float(inventory.allocation_ratio),
+    )

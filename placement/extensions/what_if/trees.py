@@ -1,0 +1,33 @@
+"""Trees that a question names: whether they exist, and the cloud without them."""
+
+import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.slots import WholeSlot
+from placement.errors import BadRequest, UnknownProviderNamed
+
+
+def check_roots(snapshot: Snapshot, uuids: Iterable[str]) -> None:
+    """Raise UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root."""
+    for uuid in uuids:
+        slot = snapshot.slot(uuid)
+        if slot is None:
+            raise UnknownProviderNamed(uuid=uuid)
+        root = WholeSlot(int(snapshot.forest.root[slot]))
+        if root != slot:
+            raise BadRequest(
+                f"Resource provider {uuid} is no root: it is in the tree of "
+                f"{snapshot.register.uuids[root]}."
+            )
+
+
+def without(snapshot: Snapshot, roots: Iterable[int]) -> Snapshot:
+    """Return the cloud as if some trees, with all their providers, had been deleted."""
+    gone = np.zeros(snapshot.size, np.bool_)
+    gone[list(roots)] = True
+    forest = snapshot.forest
+    there = dataclasses.replace(forest, alive=forest.alive & ~gone[forest.root])
+    return dataclasses.replace(snapshot, forest=there)

@@ -1,0 +1,170 @@
+"""Questions about a cloud as if it were changed (extensions.rst)."""
+
+import pytest
+
+from tests.functional.placement.small_cloud import expect, holding, numbered
+from tests.functional.placement.topology import Cloud
+
+pytestmark = pytest.mark.spread_over_databases
+
+CONSUMER = numbered("c", 1)
+NOBODY = numbered("d", 1)
+EXPLAIN = "/berth/v1/allocation_candidates/explain"
+
+
+@pytest.fixture
+def cloud(service):
+    """Two hosts of 4 VCPU; the second has a card below it and is in a rack."""
+    service.put("/traits/CUSTOM_GOLD")
+    return Cloud(service).build(
+        [
+            {"name": "h1", "inventories": {"VCPU": {"total": 4}}},
+            {"name": "h2", "inventories": {"VCPU": {"total": 4}}, "aggregates": ["rack"]},
+            {"name": "h2_card", "parent": "h2", "inventories": {"VGPU": {"total": 2}}},
+        ]
+    )
+
+
+def fits(cloud, query, change):
+    body = {"requests": {"q": {"query": query}}, "by": ["root"], "if": change}
+    return expect(cloud.service.post("/berth/v1/capacity", body), 200).json["requests"]["q"]
+
+
+def refusal(cloud, change):
+    body = {"requests": {"q": {"query": "resources=VCPU:1"}}, "if": change}
+    answer = cloud.service.post("/berth/v1/capacity", body)
+    assert answer.status_code in (400, 404), answer.text
+    return answer.json["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "query", "count"),
+    [
+        (lambda cloud: {}, "resources=VCPU:3", 2),
+        (
+            lambda cloud: {"inventories": {cloud.uuids["h1"]: {"VCPU": {"total": 9}}}},
+            "resources=VCPU:3",
+            4,
+        ),
+        (
+            lambda cloud: {"inventories": {cloud.uuids["h1"]: {"VGPU": {"total": 1}}}},
+            "resources=VGPU:1",
+            3,
+        ),
+        (
+            lambda cloud: {"all": {"classes": {"VCPU": {"allocation_ratio": 6.0}}}},
+            "resources=VCPU:3",
+            16,
+        ),
+        (
+            lambda cloud: {
+                "all": {
+                    "classes": {"VCPU": {"allocation_ratio": 6.0}},
+                    "member_of": cloud.aggregate("rack"),
+                }
+            },
+            "resources=VCPU:3",
+            9,
+        ),
+        (
+            lambda cloud: {
+                "traits": {cloud.uuids["h1"]: {"add": ["CUSTOM_GOLD"]}},
+                "all": {"classes": {"VCPU": {"total": 9}}, "required": "!CUSTOM_GOLD"},
+            },
+            "resources=VCPU:3&required=CUSTOM_GOLD",
+            3,
+        ),
+        (
+            lambda cloud: {"aggregates": {cloud.uuids["h1"]: {"add": [cloud.aggregate("rack")]}}},
+            f"resources=VCPU:3&member_of={NOBODY}",
+            0,
+        ),
+        (lambda cloud: {"add": [{"like": cloud.uuids["h2"], "count": 3}]}, "resources=VGPU:1", 8),
+        (lambda cloud: {"without": [cloud.uuids["h2"]]}, "resources=VGPU:1", 0),
+    ],
+)
+def test_the_answer_is_that_of_the_changed_cloud(cloud, change, query, count):
+    assert fits(cloud, query, change(cloud))["fits"] == count
+    # nothing was changed
+    assert fits(cloud, "resources=VCPU:3", {})["fits"] == 2
+
+
+def test_new_hosts_have_names_and_hold_nothing_unless_asked_for(cloud):
+    expect(
+        cloud.service.put(f"/allocations/{CONSUMER}", holding({cloud.uuids["h2"]: {"VCPU": 3}})),
+        204,
+    )
+    like = {"like": cloud.uuids["h2"], "name": "rack9"}
+    found = fits(cloud, "resources=VCPU:2", {"add": [like | {"count": 2}]})
+    assert [(one["name"], one["fits"]) for one in found["by_root"]] == [
+        ("h1", 2),
+        ("rack9-1", 2),
+        ("rack9-2", 2),
+    ]
+    assert fits(cloud, "resources=VCPU:2", {"add": [like | {"empty": False}]})["fits"] == 2
+
+
+def test_what_consumers_hold_can_be_freed(cloud):
+    expect(
+        cloud.service.put(f"/allocations/{CONSUMER}", holding({cloud.uuids["h1"]: {"VCPU": 4}})),
+        204,
+    )
+    assert fits(cloud, "resources=VCPU:3", {})["fits"] == 1
+    assert fits(cloud, "resources=VCPU:3", {"freed": [CONSUMER]})["fits"] == 2
+
+
+def test_an_evacuation_may_count_on_new_hosts(cloud):
+    for number, host in enumerate(("h1", "h2"), 1):
+        expect(
+            cloud.service.put(
+                f"/allocations/{numbered('c', number)}", holding({cloud.uuids[host]: {"VCPU": 3}})
+            ),
+            204,
+        )
+    body = {"without": [cloud.uuids["h1"]]}
+    path = "/berth/v1/capacity/evacuate"
+    assert expect(cloud.service.post(path, body), 200).json["verdict"] == "impossible"
+    body["if"] = {"add": [{"like": cloud.uuids["h1"]}]}
+    found = expect(cloud.service.post(path, body), 200).json
+    assert (found["verdict"], list(found["moves"])) == ("possible", [CONSUMER])
+    # who counts as gone needs no place
+    body["if"] = {"freed": [CONSUMER]}
+    assert expect(cloud.service.post(path, body), 200).json["consumers"]["total"] == 0
+
+
+def test_an_explanation_is_of_the_changed_cloud(cloud):
+    body = {"query": "resources=VCPU:9"}
+    assert expect(cloud.service.post(EXPLAIN, body), 200).json["verdict"] == "none"
+    body["if"] = {"add": [{"like": cloud.uuids["h1"]}], "all": {"classes": {"VCPU": {"total": 8}}}}
+    found = expect(cloud.service.post(EXPLAIN, body), 200).json
+    assert found["nearest"][0]["missing"][0]["free"] == 8
+    assert {one["name"] for one in found["nearest"]} == {"h1", "h2", "new-1"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"inventories": {NOBODY: {"VCPU": {"total": 1}}}}, f"no resource provider {NOBODY}"),
+        ({"all": {"classes": {"CUSTOM_NOPE": {"total": 1}}}}, "no resource class 'CUSTOM_NOPE'"),
+        ({"all": {"classes": {"VCPU": {"total": 0}}}}, "0 is less than the minimum of 1"),
+        ({"all": {"classes": {"VCPU": {"reserved": 9}}}}, "Invalid inventory for 'VCPU'"),
+        ({"traits": {"h1": {"add": ["CUSTOM_NOPE"]}}}, "does not match any of the regexes"),
+        ({"add": [{"like": NOBODY}]}, NOBODY),
+        ({"add": [{"count": 2}]}, "'like' is a required property"),
+        ({"without": [NOBODY]}, NOBODY),
+        ({"more": 1}, "'more' was unexpected"),
+    ],
+)
+def test_a_change_that_cannot_be_made_is_refused(cloud, change, words):
+    assert words in refusal(cloud, change)
+
+
+def test_the_place_of_a_wrong_change_is_told(cloud):
+    h1, h2 = cloud.uuids["h1"], cloud.uuids["h2"]
+    change = {"traits": {h1: {"remove": ["CUSTOM_NOPE"]}}}
+    assert f"if.traits.{h1}.remove: there is no trait 'CUSTOM_NOPE'" in refusal(cloud, change)
+    change = {"inventories": {h2: {"VGPU": {"reserved": 0}}}}
+    assert f"{h2} has no VGPU: a new inventory needs a total" in refusal(cloud, change)
+    assert "is no root" in refusal(cloud, {"add": [{"like": cloud.uuids["h2_card"]}]})
+    many = {"add": [{"like": h2, "count": 60_000}]}
+    assert "at most 100000 providers can be added" in refusal(cloud, many)
