@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from compute.maintenance.guests.node_trees import NodeTrees
 from compute.maintenance.guests.shortfalls import Shortfalls
 from compute.provider_tree.allocation_records import Amounts
 from compute.records.cell_database import CellDatabase
@@ -32,7 +33,7 @@ def lacking_guests(
     Raises ConsumerAllocationRetrievalFailed, ResourceProviderRetrievalFailed,
     ResourceProviderAllocationRetrievalFailed, and ClientException.
     """
-    shortfalls = Shortfalls(client, context, cell)
+    shortfalls = Shortfalls(NodeTrees(client, context), cell)
     guests = [one for one in cell.instances.by_host(host) if _is_settled(one)]
     for start in range(0, len(guests), _AT_ONCE):
         some = guests[start : start + _AT_ONCE]

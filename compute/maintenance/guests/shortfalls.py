@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compute import exceptions
+from compute.maintenance.guests.node_trees import NodeTrees
 from compute.maintenance.guests.shares import (
     givers,
     holding_of,
@@ -14,30 +15,19 @@ from compute.maintenance.guests.shares import (
     requested,
     with_devices,
 )
-from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
 from compute.provider_tree.allocation_records import Amounts, ProviderAmounts
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
-from compute.report import SchedulerReportClient
-from compute.report.wire.context import RequestContext
 from compute.shares.known import devices
 from compute.shares.lacking import lacking
 
-#: of how many nodes the providers are remembered
-_MOST_NODES = 100
-
 
 class Shortfalls:
-    """Judges instances one by one. It reads the providers of each node once, and its pools."""
+    """Judges instances one by one."""
 
-    def __init__(
-        self, client: SchedulerReportClient, context: RequestContext, cell: CellDatabase
-    ) -> None:
-        self._client = client
-        self._context = context
+    def __init__(self, trees: NodeTrees, cell: CellDatabase) -> None:
+        self._trees = trees
         self._cell = cell
-        self._trees: dict[str, list[ProviderDetails]] = {}
-        self._pools: dict[str, list[ProviderDetails]] = {}
 
     def of(self, instance: Instance, allocations: Mapping[str, Any]) -> Amounts:
         """Return class → how much the instance lacks of its node.
@@ -50,8 +40,7 @@ class Shortfalls:
         if holding.moves:
             return {}
         try:
-            root = node_uuid(self._cell, instance)
-            tree = self._tree(root)
+            tree = self._trees.of(node_uuid(self._cell, instance))
         except (exceptions.ComputeHostNotFound, exceptions.ResourceProviderNotFound):
             return {}
         share = own_share(holding)
@@ -63,23 +52,6 @@ class Shortfalls:
         missing = lacking([request], among, held)
         pooled = held.keys() - {one.uuid for one in tree}
         if pooled and not missing.keys().isdisjoint(name for uuid in pooled for name in held[uuid]):
-            pools = givers(self._pools_of(root, tree), instance.uuid, shares=True)
+            pools = givers(self._trees.sharing_with(*tree), instance.uuid, shares=True)
             missing = lacking([request], [*among, *pools], held)
         return missing
-
-    def forget(self) -> None:
-        """Read providers anew from now on."""
-        self._trees.clear()
-        self._pools.clear()
-
-    def _tree(self, root: str) -> list[ProviderDetails]:
-        if root not in self._trees:
-            if len(self._trees) >= _MOST_NODES:
-                self.forget()
-            self._trees[root] = read_tree(self._client, self._context, root)
-        return self._trees[root]
-
-    def _pools_of(self, root: str, tree: list[ProviderDetails]) -> list[ProviderDetails]:
-        if root not in self._pools:
-            self._pools[root] = read_sharing(self._client, self._context, *tree)
-        return self._pools[root]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compute import exceptions
+from compute.maintenance.guests.node_trees import NodeTrees
 from compute.maintenance.guests.shares import (
     givers,
     holding_of,
@@ -25,7 +26,6 @@ from compute.maintenance.guests.shortfalls import Shortfalls
 from compute.maintenance.heal.completion import completed
 from compute.maintenance.heal.doubling import Doubled, doubled, mended
 from compute.maintenance.heal.guest_places import DriverPlaces, Knowing
-from compute.maintenance.heal.node_trees import NodeTrees
 from compute.maintenance.heal.placing import VGPU, PlacedShares, place
 from compute.maintenance.heal.port_healing import PortHealing
 from compute.maintenance.heal.ports import Port, PortAllocation, Ports
@@ -110,8 +110,8 @@ class Healer:
         self._gpu_classes = sorted(gpu_classes)
         self._mend = mend
         self._seen: Allocations = {}
-        self._shortfalls = Shortfalls(client, context, cell)
         self._trees = NodeTrees(client, context)
+        self._shortfalls = Shortfalls(self._trees, cell)
 
     def look_at(self, instances: Iterable[Instance]) -> None:
         """Read at once what many instances hold, where placement offers that.
@@ -124,7 +124,6 @@ class Healer:
         unreachable.
         """
         uuids = [one.uuid for one in instances if one.host is not None and one.task_state is None]
-        self._shortfalls.forget()
         seen = self._client.whole_trees.allocations_of_each(self._context, uuids) if uuids else {}
         self._seen = seen or {}
         self._trees.forget()

@@ -154,7 +154,7 @@ def live(wire, folder, adapter, whole):
         context = admin_context()
         for root in find_roots(client, context):
             read_tree(client, context, root)
-        list(Auditor(client, context, host.cell, HOST).orphans())
+        list(Auditor(client, context, host.cell, HOST, lambda: host.driver).orphans())
         wire.begin("deletion")
         host.manager.reportclient.delete_resource_provider(
             context, host.cell.compute_nodes.by_host_and_node(HOST, HOST), cascade=True

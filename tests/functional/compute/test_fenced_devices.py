@@ -12,7 +12,7 @@ from virt.pci_device import PciDevice
 CARD = [PciDevice("0000:85:00.0", "10de", "1db6", 0)]
 SPECS = [
     {"devname": "ens1", "physical_network": "physnet1"},
-    {"vendor_id": "10de", "resource_class": "gpu", "traits": "fast,hw_gpu_api_vulkan"},
+    {"vendor_id": "10de", "resource_class": "gpu", "traits": "fast,HW_GPU_API_VULKAN"},
 ]
 #: last part of the provider's name → its class
 DEVICES = {

@@ -228,7 +228,7 @@ class TestOneHost:
     @pytest.mark.parametrize("command", ["tree", "consumers", "audit"])
     @on("postgresql")
     def test_looking_ends_it(self, server, site, leftovers, dying, command):
-        dying(Extensions, "get", 1)
+        dying(Extensions, "query" if command == "audit" else "get", 1)
         ended = site.run(command, "--json")
         assert (ended.code, ended.err.count("\n")) == (1, 1)
         assert "database" in ended.err

@@ -109,14 +109,14 @@ class TestGPUs:
         assert site.run("heal_allocations").code == 0
         assert held(site, instance)[names[THIRD]] == {"VGPU": 1}
 
-    def test_a_full_card_is_3_and_nothing_is_written(self, site, root):
+    def test_a_full_card_is_3_and_the_rest_is_written(self, site, root):
         first = uuids(site, root)[FIRST]
         allocate(site, {first: {"VGPU": 1}}, str(uuid4()))
         instance = site.guest(flavor=with_gpu())
         site.write(MDEVS, {instance: {"pci_0000_84_00_0": 1}})
         ended = site.run("heal_allocations")
-        assert (ended.code, held(site, instance)) == (3, {})
-        assert f"no room for 1 VGPU of consumer {instance} (free: {FIRST} 0" in ended.err
+        assert (ended.code, held(site, instance)) == (3, {root: SIZE})
+        assert f"instance {instance}: it lacks 1 VGPU: " in ended.err
 
     def test_on_the_root_of_a_host_that_was_not_reshaped(self, site):
         root = site.start_service_once(FlatVGPUHost)

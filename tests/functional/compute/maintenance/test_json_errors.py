@@ -31,7 +31,7 @@ DEAD = "[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:9\n"
 @pytest.fixture
 def site(sqlite_site):
     sqlite_site.start_service_once(MediumFakeDriver)
-    sqlite_site.guest()
+    sqlite_site.guest(flavor=Flavor(vcpus=1))
     return sqlite_site
 
 

@@ -11,6 +11,9 @@ from compute.maintenance.provider_details import ProviderDetails, read_sharing, 
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 
+#: of how many nodes the providers are remembered
+_MOST_NODES = 100
+
 
 class NodeTrees:
     """Remembers trees and what shares with them, and counts what is allocated from them.
@@ -30,6 +33,8 @@ class NodeTrees:
     def of(self, root: str) -> list[ProviderDetails]:
         """Return the providers of a root, parents first. Raises what `read_tree` raises."""
         if root not in self._trees:
+            if len(self._trees) >= _MOST_NODES:
+                self.forget()
             self._trees[root] = read_tree(self._client, self._context, root)
         else:
             self.has_remembered = True
