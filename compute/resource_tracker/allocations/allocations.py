@@ -26,16 +26,17 @@ LOG = logging.getLogger(__name__)
 # How often a write is tried while others change the same consumer.
 _TRIES = 4
 
+_UNREACHABLE = (exceptions.PlacementAPIConnectFailure, ClientException)
+
 _FAILURES = (
     exceptions.AllocationUpdateFailed,
     exceptions.AllocationDeleteFailed,
     exceptions.ConsumerAllocationRetrievalFailed,
-    exceptions.PlacementAPIConnectFailure,
     exceptions.ResourceProviderRetrievalFailed,
     exceptions.ResourceProviderCreationFailed,
     exceptions.ResourceProviderAggregateRetrievalFailed,
     exceptions.ResourceProviderTraitRetrievalFailed,
-    ClientException,
+    *_UNREACHABLE,
 )
 
 
@@ -99,9 +100,10 @@ class AllocationWriter:
     ) -> str | None:
         """Make placement hold what the instance holds here, in one request if any is needed.
 
-        A guest that runs gets as much as there is; what it lacks is logged. Return why there is no
-        room, if it `claims`: then nothing is written. A placement that can't be reached, or other
-        writers who keep changing the consumer, are logged and left to the next update.
+        A guest that runs gets as much as there is; what it lacks, and failures, are logged and left
+        to the next update. Return why the share isn't written, if it `claims`: there is no room,
+        placement answers with errors, or others keep changing the consumer. Only a placement that
+        can't be reached refuses no claim.
         """
         uuid = held.instance.uuid
         if self._mode.writes_none or node.tree is None:
@@ -133,10 +135,13 @@ class AllocationWriter:
                     return str(no_room)
                 if refused is None:
                     return None
-            why = refused or "they keep changing"
-            LOG.warning("Allocations of %s are left for later: %s", uuid, why)
+            refused = refused or f"the allocations of {uuid} keep changing"
+            LOG.warning("Allocations of %s are left for later: %s", uuid, refused)
+        except _UNREACHABLE as failure:
+            LOG.warning("Allocations of %s could not be written: %s", uuid, failure)
         except _FAILURES as failure:
             LOG.warning("Allocations of %s could not be written: %s", uuid, failure)
+            refused = f"its allocations could not be written: {failure}"
         return refused if claims else None
 
     def settle_claim(

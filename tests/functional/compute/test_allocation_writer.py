@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
+from requests import Response
 
 from compute import exceptions
 from compute.records.instance import Flavor, Instance
@@ -320,6 +321,41 @@ class TestAnUnreachablePlacement:
         assert before == {host.uuid: {**WHOLE, "MEMORY_MB": 512}}
         assert outsider.allocations(instance.uuid) == {host.uuid: WHOLE}
         assert len(told) == 1
+
+
+class TestAPlacementThatAnswersWithErrors:
+    """It can be reached: a claim for which nothing is written is refused."""
+
+    @pytest.mark.parametrize("mode", ["auto", "tracker"])
+    @pytest.mark.parametrize("method", ["GET", "PUT"])
+    def test_refuses_a_claim(self, start, outsider, mode, method):
+        host = start(mode)
+        instance = an_instance(host)
+        failed = Response()
+        failed.status_code, failed._content = 500, b"failed"
+        sent = method, f"/allocations/{instance.uuid}"
+        host.adapter.before = lambda *now: failed if now == sent else None
+        with pytest.raises(exceptions.ComputeResourcesUnavailable):
+            host.manager.rt.instance_claim(admin_context(), instance, host.name, None)
+        host.adapter.before = None
+        host.update()
+        assert (outsider.allocations(instance.uuid), instance.host) == ({}, None)
+
+    @pytest.mark.parametrize("mode", ["auto", "tracker"])
+    def test_whose_consumer_keeps_changing_refuses_a_claim(self, start, outsider, mode):
+        host = start(mode)
+        instance = an_instance(host)
+        elsewhere = outsider.provider(inventory={"VCPU": {"total": 1}})
+
+        def other_writer(method, url):
+            if (method, url) == ("PUT", f"/allocations/{instance.uuid}"):
+                outsider.allocate({elsewhere: {"VCPU": 1}}, instance.uuid)
+
+        host.adapter.before = other_writer
+        with pytest.raises(exceptions.ComputeResourcesUnavailable, match="keep changing"):
+            host.manager.rt.instance_claim(admin_context(), instance, host.name, None)
+        host.adapter.before = None
+        assert outsider.allocations(instance.uuid) == {elsewhere: {"VCPU": 1}}
 
 
 class TestAChangeOfTheMode:
