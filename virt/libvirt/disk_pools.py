@@ -2,9 +2,13 @@
 
 import json
 import os
+import selectors
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from compute import exceptions
 from virt.node.disk import GIB, disk_space
@@ -13,6 +17,10 @@ from virt.node.facts import DiskSpace
 OPTION = "[libvirt]images_type"
 #: seconds until a program that says nothing is given up
 PATIENCE = 60
+#: what it may print; a cluster of thousands of pools has less to say
+MOST_BYTES = 2**24
+#: of what it prints, the characters that a message has
+MOST_TOLD = 500
 
 #: Runs a program and returns what it prints.
 Run = Callable[[Sequence[str]], str]
@@ -48,10 +56,10 @@ class Disks:
         printed = run(["ceph", "df", "--format=json", *user, *conf])
         try:
             found = json.loads(printed)
-            total = int(found["stats"]["total_bytes"])
-            free = {one["name"]: int(one["stats"]["max_avail"]) for one in found["pools"]}
-        except (ValueError, LookupError, TypeError) as error:
-            raise _unasked("ceph df", f"unknown answer, {error!r}") from error
+            total = _amount(found["stats"]["total_bytes"])
+            free = {one["name"]: _amount(one["stats"]["max_avail"]) for one in found["pools"]}
+        except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
+            raise _unasked("ceph df", f"unknown answer, {_brief(repr(error))}") from error
         if self.pool not in free:
             raise exceptions.InvalidConfiguration(
                 f"[libvirt]images_rbd_pool is {self.pool}, which Ceph doesn't have."
@@ -62,9 +70,9 @@ class Disks:
         asked = ["vgs", "--noheadings", "--nosuffix", "--separator", "|", "--units", "b"]
         printed = run([*asked, "-o", "vg_size,vg_free", str(self.volume_group)])
         try:
-            total, free = (int(number) for number in printed.strip().split("|"))
+            total, free = (_amount(number) for number in printed.strip().split("|"))
         except ValueError as error:
-            raise _unasked("vgs", f"unknown answer, {printed!r}") from error
+            raise _unasked("vgs", f"unknown answer, {_brief(repr(printed))}") from error
         return DiskSpace(total // GIB, free // GIB)
 
 
@@ -72,21 +80,69 @@ def run_program(arguments: Sequence[str]) -> str:
     """Return what a program prints. Raises VirtDriverNotReady, with the reason, if it fails."""
     name = arguments[0]
     try:
-        done = subprocess.run(  # noqa: S603 - no shell
+        process = subprocess.Popen(  # noqa: S603 - no shell
             arguments,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired as error:
-        raise _unasked(name, f"no answer within {PATIENCE} seconds") from error
     except (OSError, ValueError) as error:
         raise _unasked(name, str(error)) from error
-    if done.returncode != 0:
-        raise _unasked(name, " ".join(done.stderr.split()) or f"exit code {done.returncode}")
-    return done.stdout
+    with process:
+        try:
+            printed, complained = _ended(process)
+        except BaseException as error:
+            # a program that it started may keep the pipes open
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, _GivenUp):
+                raise _unasked(name, str(error)) from error
+            raise
+    if process.returncode != 0:
+        raise _unasked(name, _brief(complained) or f"exit code {process.returncode}")
+    return printed
+
+
+def _amount(said: Any) -> int:
+    if (amount := int(said)) < 0:
+        raise ValueError(f"{amount} bytes")
+    return amount
+
+
+class _GivenUp(Exception):
+    pass
+
+
+def _ended(process: subprocess.Popen[bytes]) -> tuple[str, str]:
+    """Return what a program prints, and what it complains of, until it closes both."""
+    deadline = time.monotonic() + PATIENCE
+    printed, complained = bytearray(), bytearray()
+    with selectors.DefaultSelector() as selector:
+        for pipe, text in ((process.stdout, printed), (process.stderr, complained)):
+            assert pipe is not None
+            selector.register(pipe, selectors.EVENT_READ, text)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise _GivenUp(f"no answer within {PATIENCE} seconds")
+            for key, _ in selector.select(left):
+                read = os.read(key.fd, 65536)
+                key.data.extend(read)
+                if not read:
+                    selector.unregister(key.fileobj)
+            if len(printed) + len(complained) > MOST_BYTES:
+                raise _GivenUp(f"it prints more than {MOST_BYTES} bytes")
+    try:
+        process.wait(max(0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired as error:
+        raise _GivenUp(f"it doesn't end within {PATIENCE} seconds") from error
+    return printed.decode(errors="replace"), complained.decode(errors="replace")
+
+
+def _brief(text: str) -> str:
+    """Return a text on one line, with its end if it is long: there the reason is."""
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_TOLD else f"…{line[-MOST_TOLD:]}"
 
 
 def _unasked(program: str, reason: str) -> exceptions.VirtDriverNotReady:

@@ -53,11 +53,28 @@ def test_files_have_the_file_system(images_type, tmp_path):
 
 @pytest.mark.parametrize(
     ("images_type", "text"),
-    [("rbd", "no JSON"), ("rbd", "{}"), ("rbd", "[]"), ("rbd", '{"stats": 1}'), ("lvm", "x")],
+    [
+        ("rbd", "no JSON"),
+        ("rbd", "{}"),
+        ("rbd", "[]"),
+        ("rbd", '{"stats": 1}'),
+        ("rbd", '{"stats": {"total_bytes": 1e999}, "pools": []}'),
+        ("rbd", '{"stats": {"total_bytes": -1}, "pools": [{"name": "rbd"}]}'),
+        ("rbd", "[" * 200_000),
+        ("lvm", "x"),
+        ("lvm", "-1|-1"),
+        ("lvm", "x" * 100_000),
+    ],
 )
 def test_an_answer_that_makes_no_sense_leaves_placement_as_it_is(images_type, text):
     with pytest.raises(VirtDriverNotReady, match="doesn't tell how much disk there is: unknown"):
         Disks("/instances", images_type, volume_group="nova").space(answering(text))
+
+
+def test_a_message_has_only_the_end_of_a_long_answer():
+    with pytest.raises(VirtDriverNotReady) as told:
+        Disks("/instances", "lvm", volume_group="nova").space(answering("x" * 100_000))
+    assert len(str(told.value)) < 1000
 
 
 class TestPrograms:
@@ -83,3 +100,24 @@ class TestPrograms:
         monkeypatch.setattr(disk_pools, "PATIENCE", 0.1)
         with pytest.raises(VirtDriverNotReady, match="no answer within"):
             run_program([sys.executable, "-c", "import signal; signal.pause()"])
+
+    def test_one_is_given_up_with_what_it_started(self, monkeypatch):
+        """A wrapper of a container's program starts another one, which keeps the pipes open."""
+        monkeypatch.setattr(disk_pools, "PATIENCE", 0.5)
+        with pytest.raises(VirtDriverNotReady, match="no answer within"):
+            run_program(["sh", "-c", "tail -f /dev/null & wait"])
+
+    def test_one_that_never_stops_printing_is_given_up(self, monkeypatch):
+        monkeypatch.setattr(disk_pools, "MOST_BYTES", 2**16)
+        with pytest.raises(VirtDriverNotReady, match="prints more than 65536 bytes"):
+            run_program(["yes"])
+
+    def test_one_that_closes_its_output_and_stays_is_given_up(self, monkeypatch):
+        monkeypatch.setattr(disk_pools, "PATIENCE", 0.5)
+        code = "import os, signal; os.close(1); os.close(2); signal.pause()"
+        with pytest.raises(VirtDriverNotReady, match="doesn't end within"):
+            run_program([sys.executable, "-c", code])
+
+    def test_a_complaint_in_another_encoding_is_told(self):
+        with pytest.raises(VirtDriverNotReady, match=r"Schl.ssel fehlt"):
+            run_program(["sh", "-c", r"printf 'Schl\374ssel fehlt' >&2; exit 1"])
