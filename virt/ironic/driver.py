@@ -186,7 +186,7 @@ class IronicDriver(ComputeDriver):
     def _peers(self) -> set[str]:
         """Return the hosts that share the machines; host names have no case."""
         options = self.conf.ironic
-        return set() if options.shard else {peer.lower() for peer in options.peer_list}
+        return set() if options.shard else {peer.lower() for peer in options.peer_list if peer}
 
     def _exists(self, nodename: str) -> bool:
         # Sources that list everything don't have it.

@@ -168,7 +168,7 @@ def test_the_default_source_is_the_configured_file(make_conf, tmp_path, virtapi)
 def shares(make, peers, nodes):
     """peer → uuids of its nodes."""
     found = {}
-    for peer in peers:
+    for peer in filter(None, peers):
         driver, _ = make(*nodes, ironic__peer_list=peers)
         driver.init_host(peer)
         found[peer] = driver.get_available_nodes()
@@ -224,6 +224,13 @@ def test_names_of_peers_have_no_case(make, peers):
         found[host] = driver.get_available_nodes()
 
     assert sorted(found["HOST1"] + found["host2"]) == sorted(node.uuid for node in NODES)
+
+
+def test_a_comma_too_many_is_no_peer(make):
+    """It would have its part of the machines, which nobody would report."""
+    found = shares(make, ["host1", "", "host2"], NODES)
+
+    assert sorted(found["host1"] + found["host2"]) == sorted(node.uuid for node in NODES)
 
 
 def test_a_host_that_is_not_among_its_peers_is_refused(make):
