@@ -55,8 +55,8 @@ def restored(inventory: Mapping[str, Mapping[str, Any]]) -> Inventory:
 
 
 def restore(tree: ProviderTree, root: str) -> None:
-    """Narrow what a command left widened below a root."""
+    """Narrow what a command left widened below a root, of whomever the providers are."""
     for uuid in tree.get_provider_uuids(root):
         inventory = tree.data(uuid).inventory
         if any(name.startswith(KEPT) for name in inventory):
-            tree.update_inventory(uuid, restored(inventory))
+            tree.correct_inventory(uuid, restored(inventory))

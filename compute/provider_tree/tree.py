@@ -328,6 +328,18 @@ class ProviderTree:
         """
         node = self._forest.get(name_or_uuid)
         self._filled.add(node.uuid)
+        return self._changed(node, inventory, generation)
+
+    @_locked
+    def correct_inventory(self, name_or_uuid: str, inventory: Inventory) -> bool:
+        """Replace the whole inventory as `update_inventory` does, of whomever the provider is.
+
+        It doesn't count as filled.
+        """
+        return self._changed(self._forest.get(name_or_uuid), inventory, None)
+
+    @staticmethod
+    def _changed(node: ProviderNode, inventory: Inventory, generation: int | None) -> bool:
         changed = node.inventory_differs(inventory)
         if changed:
             node.inventory = copied_inventory(inventory)

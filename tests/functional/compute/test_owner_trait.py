@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from compute.provider_tree.inventory_record import DEFAULTS
+from compute.provider_tree.kept_inventory import kept
 from tests.functional.compute.test_fenced_devices import devices_of
 from tests.unit.virt.node.hosts import GPUS, TYPE, KnownHost, network_card
 from virt.libvirt import LibvirtDriver
@@ -95,3 +97,16 @@ def test_what_the_operators_files_name_gets_it_but_not_from_another_owner(host, 
     start()
     assert outsider.traits(theirs) == {CYBORG, "CUSTOM_RACK"}
     assert outsider.traits(operators) == {OWNER, "CUSTOM_RACK"}
+
+
+def test_a_provider_of_others_that_is_narrowed_does_not_get_it(host, start, outsider):
+    """Neutron's provider of bandwidth has no trait of an owner; adopt_provider widened it."""
+    start()
+    bandwidth, wanted = "NET_BW_EGR_KILOBIT_PER_SEC", {**DEFAULTS, "total": 100}
+    widened = kept({**DEFAULTS, "total": 300}, wanted, bandwidth)
+    for name in widened.keys() - {bandwidth}:
+        outsider.call("PUT", f"/resource_classes/{name}")
+    theirs = outsider.provider(f"{host.name}:Open vSwitch agent", host.uuid, widened)
+    start()
+    assert outsider.totals(theirs) == {bandwidth: 100}
+    assert outsider.traits(theirs) == set()
