@@ -161,12 +161,13 @@ def _nearest(
     if best is None:
         return ""
     amounts, slot = best
-    has = f"has {amounts.free}"
-    if amounts.free < 0:
+    has = f"has {max(amounts.free, 0)}"
+    none_left = 0 < amounts.total <= amounts.reserved
+    if amounts.free < 0 and not none_left:
         has = f"is over capacity by {-amounts.free}, ratio {amounts.allocation_ratio:g}"
-    elif 0 < amounts.total <= amounts.reserved:
+    if none_left or (amounts.free < 0 and amounts.reserved):
         has += f", reserved {amounts.reserved} of {amounts.total}"
-        has += ", one-time use, see suspects" if once[slot] else ""
+        has += ", one-time use, see suspects" if none_left and once[slot] else ""
     return f" (nearest: {name_of(slot)} {has})"
 
 

@@ -66,6 +66,29 @@ def test_an_empty_answer_leads_to_a_line_with_novas_request_id(service, caplog):
     )
 
 
+@pytest.mark.parametrize(
+    ("reserved", "told"),
+    [
+        (0, "has 10"),
+        (
+            12,
+            "is over capacity by 2, ratio 1, reserved 12 of 16",
+        ),
+        (16, "has 0, reserved 16 of 16"),
+    ],
+)
+def test_what_is_reserved_is_told_as_the_cause(service, reserved, told):
+    """Somebody who drains a host reserves all of it, while instances still use some."""
+    uuid = host(service, "host17", VCPU=16)
+    claim(service, str(uuid4()), **{uuid: {"VCPU": 6}})
+    body = {"resource_provider_generation": 2, "total": 16, "reserved": reserved}
+    service.write("PUT", f"/resource_providers/{uuid}/inventories/VCPU", body)
+
+    found = service.get(f"{EXPLAIN}?resources=VCPU:12").json
+
+    assert found["message"] == f"0 of 1 tree: 1 short of VCPU 12 (nearest: host17 {told})"
+
+
 def test_a_search_with_candidates_leads_to_none(service, caplog):
     host(service, "host17", VCPU=4)
     caplog.set_level(logging.INFO, "placement.explain")
