@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from placement.candidates.budget import Budget, SearchEnded
-from placement.candidates.cloud.columns import Mask
+from placement.candidates.cloud.columns import Mask, Slots
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import WholeSlot
@@ -22,7 +22,7 @@ from placement.extensions.explain.conditions import (
 )
 from placement.extensions.explain.conflicts import TreeConflict
 from placement.extensions.explain.explanation_text import Reasoned
-from placement.extensions.explain.hints import Hint, hints_of
+from placement.extensions.explain.hints import OF_HOSTS, Hint, hints_of
 from placement.extensions.explain.judged_trees import judged
 from placement.extensions.explain.nearest import Miss, Misses
 from placement.extensions.explain.relaxations import Relaxation, Relaxations, relaxations_of
@@ -240,14 +240,18 @@ def _uuids(snapshot: Snapshot, roots: Mask) -> tuple[str, ...]:
 
 
 def _only_lending(snapshot: Snapshot, request: CandidateRequest) -> Mask:
-    """Return the roots of trees that are a sharing provider, and lack a class that is asked for."""
+    """Return the roots of trees that are a pool, and lack a class that is asked for."""
     mask = np.zeros(snapshot.size, np.bool_)
+
+    def have(name: str, slots: Slots) -> Mask:
+        return snapshot.column(snapshot.names.class_ids.get(name, -1)).find(slots)[0]
+
     if len(snapshot.sharing) and len(request.demand) > 1:
-        alone = snapshot.sharing[snapshot.forest.count[snapshot.sharing] == 1]
+        pools = snapshot.sharing[snapshot.forest.count[snapshot.sharing] == 1]
+        for name in OF_HOSTS:
+            pools = pools[~have(name, pools)]
         for name in request.demand:
-            column = snapshot.column(snapshot.names.class_ids.get(name, -1))
-            there, _ = column.find(alone)
-            mask[alone[~there]] = True
+            mask[pools[~have(name, pools)]] = True
     return mask
 
 

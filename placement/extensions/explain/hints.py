@@ -22,7 +22,7 @@ _FEW = 2
 #: how many providers are looked at for one that could be shared
 _MOST_POOLS = 100
 #: classes that no host lends to others
-_OF_HOSTS = frozenset(["VCPU", "PCPU", "MEMORY_MB"])
+OF_HOSTS = frozenset(["VCPU", "PCPU", "MEMORY_MB"])
 #: how alike a name must be that may be meant
 _ALIKE = 0.9
 
@@ -97,7 +97,7 @@ def _unused(snapshot: Snapshot, name: str) -> Hint:
 
 def _lone_pool(snapshot: Snapshot, conflict: TreeConflict, name: str) -> Hint | None:
     """Name a provider with nothing but the class that could be shared with one of the trees."""
-    if name in _OF_HOSTS:
+    if name in OF_HOSTS:
         return None
     column = snapshot.column(snapshot.names.class_ids.get(name, -1))
     classes = np.zeros(snapshot.size, np.int64)

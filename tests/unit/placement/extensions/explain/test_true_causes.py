@@ -185,3 +185,16 @@ def test_a_full_pool_is_no_host_without_processors(clouds):
         "0 of 3 trees: 2 short of DISK_GB 50 (nearest: pool has 5), 1 lends to other trees only"
     )
     assert [near["root_name"] for near in found.as_json()["nearest"][:2]] == ["host1", "host2"]
+
+
+def test_a_host_that_shares_its_disk_is_no_pool(clouds):
+    providers = {
+        "host1": (None, {"VCPU": 4}, [SHARES], ["rack"]),
+        "pool": (None, {"DISK_GB": 5}, [SHARES], ["rack"]),
+    }
+
+    found = told(clouds, providers, Group("", {"VCPU": 8, "DISK_GB": 1}))
+
+    assert found.message == (
+        "0 of 2 trees: 1 short of VCPU 8 (nearest: host1 has 4), 1 lends to other trees only"
+    )
