@@ -19,10 +19,15 @@ class ShareLedger:
     :param held: what the guest has in placement. Of that it may keep anything, also where a
         provider has become too small
     :param taken: what other shares of the guest take already
+    :param given: what it was told to take. It has no right to that, if there is no room
     """
 
     def __init__(
-        self, givers: Sequence[Giver], held: ProviderAmounts, taken: ProviderAmounts
+        self,
+        givers: Sequence[Giver],
+        held: ProviderAmounts,
+        taken: ProviderAmounts,
+        given: ProviderAmounts | None = None,
     ) -> None:
         self.givers = {one.uuid: one for one in givers}
         self._stocks = {
@@ -30,12 +35,8 @@ class ShareLedger:
             for one in givers
             for name, record in one.inventories.items()
         }
-        self._held = {
-            (uuid, name): amount
-            for uuid, part in held.items()
-            for name, amount in part.items()
-            if (uuid, name) in self._stocks
-        }
+        self._held = self._known(held)
+        self._given = self._known(given or {})
         self._mine = Counter[tuple[str, str]]()
         self.take({(uuid, name): n for uuid, part in taken.items() for name, n in part.items()})
 
@@ -57,6 +58,10 @@ class ShareLedger:
     def kept(self, uuid: str, name: str) -> int:
         """Return what the guest holds of the class, and no part has taken yet."""
         return max(0, self._held.get((uuid, name), 0) - self._mine[uuid, name])
+
+    def preferred(self, uuid: str, name: str) -> int:
+        """Return what the guest holds or was told to take, and no part has taken yet."""
+        return max(self.kept(uuid, name), self._given.get((uuid, name), 0) - self._mine[uuid, name])
 
     def has_room(self, uuid: str, name: str, amount: int) -> bool:
         """Say whether the provider can give so much of a class."""
@@ -83,3 +88,11 @@ class ShareLedger:
         )
         largest = max(stock.max_unit for stock in stocks.values())
         return f"no room for {amount} {name} (free: {free}; at most {largest} each)"
+
+    def _known(self, amounts: ProviderAmounts) -> Parts:
+        return {
+            (uuid, name): amount
+            for uuid, part in amounts.items()
+            for name, amount in part.items()
+            if (uuid, name) in self._stocks
+        }

@@ -52,7 +52,9 @@ def possible_givers(
     request: ResourceRequest, givers: Sequence[Giver], preferences: Preferences
 ) -> dict[str, list[Giver]]:
     """Return class → the providers that any group may get it from, whatever is free."""
-    candidates = Candidates(givers, ShareLedger(givers, preferences.held, {}), preferences)
+    candidates = Candidates(
+        givers, ShareLedger(givers, preferences.held, {}, preferences.given), preferences
+    )
     possible: dict[str, list[Giver]] = {}
     for suffix, group in request.groups.items():
         whole = candidates.usable(group) if suffix else ()
@@ -78,7 +80,7 @@ class _Placing:
         self._request = request
         self._givers = givers
         self._preferences = preferences
-        self._ledger = ShareLedger(givers, preferences.held, preferences.taken)
+        self._ledger = ShareLedger(givers, preferences.held, preferences.taken, preferences.given)
         self._places: Held = {}
         self._lacking = Counter[str]()
         self._reasons: list[str] = []

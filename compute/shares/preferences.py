@@ -18,6 +18,7 @@ class Preferences:
     :param known: what it uses, from several tellers, the surest first. What one says of a class
         counts if it is as much as is asked
     :param held: what it has in placement
+    :param given: what it was told to take; preferred like that, if there is room
     :param taken: what other shares of it take of the same providers
     :param pooled: the classes that a sharing provider gives, if there is one
     :param runs: it is there already. It gets as much as there is, and classes may be spread
@@ -26,6 +27,7 @@ class Preferences:
     known: Sequence[ProviderAmounts] = ()
     held: ProviderAmounts = field(default_factory=dict)
     taken: ProviderAmounts = field(default_factory=dict)
+    given: ProviderAmounts = field(default_factory=dict)
     pooled: frozenset[str] = frozenset()
     runs: bool = False
 
@@ -46,7 +48,7 @@ class Candidates:
         """Return the givers with inventory of the group's classes, its traits, and in its tree.
 
         Sharing providers give only what the tree has no inventory of, what is `pooled`, and what
-        the guest has of them already.
+        the guest has of them already or was told to take.
         """
         found = [
             one
@@ -72,7 +74,9 @@ class Candidates:
         near = set(chosen)
 
         def rank(uuid: str) -> tuple[int, int, int]:
-            kept = [(self._ledger.kept(uuid, name), amount) for name, amount in amounts.items()]
+            kept = [
+                (self._ledger.preferred(uuid, name), amount) for name, amount in amounts.items()
+            ]
             # What is as large as it was is the same share; two shares may lie on two providers.
             score = sum(2 * (has == amount) + (has > 0) for has, amount in kept)
             return -score, -(uuid in near or self._ledger.used(uuid)), self._order[uuid]
@@ -85,4 +89,4 @@ class Candidates:
         return sorted(roomy, key=rank)
 
     def _keeps(self, giver: Giver, amounts: Amounts) -> bool:
-        return bool(amounts) and all(self._ledger.kept(giver.uuid, name) for name in amounts)
+        return bool(amounts) and all(self._ledger.preferred(giver.uuid, name) for name in amounts)

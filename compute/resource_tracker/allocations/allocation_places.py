@@ -92,11 +92,13 @@ def placed(
     on_shared_storage: bool,
     runs: bool,
     hypervisor: Hypervisor | None = None,
+    given: ProviderAmounts | None = None,
 ) -> Placed:
     """Return what the shares take, and of which provider.
 
     :param has: what the consumer has in placement now
     :param runs: whether the guest is there already; else its new share is being claimed
+    :param given: what its claim was told to take
     """
     places: Held = {}
     lacking = Counter[str]()
@@ -113,6 +115,7 @@ def placed(
                 known,
                 has,
                 places,
+                given if given and one.share.side is not Side.OLD else {},
                 frozenset({_DISK} if on_shared_storage else ()),
                 runs or one.share.side is Side.OLD,
             ),

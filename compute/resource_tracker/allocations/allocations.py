@@ -10,7 +10,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.consumers.held_shares import InstanceHolding, Share, Side
 from compute.consumers.running import RunningGuests
-from compute.provider_tree.allocation_records import Held
+from compute.provider_tree.allocation_records import Held, ProviderAmounts
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
@@ -96,20 +96,22 @@ class AllocationWriter:
         context: RequestContext,
         held: InstanceHolding,
         node: TrackedNode,
-        claims: bool = False,
+        given: ProviderAmounts | None = None,
     ) -> str | None:
         """Make placement hold what the instance holds here, in one request if any is needed.
 
         A guest that runs gets as much as there is; what it lacks, and failures, are logged and left
-        to the next update. Return why the share isn't written, if it `claims`: there is no room,
+        to the next update. Return why the share of a claim isn't written: there is no room,
         placement answers with errors, or others keep changing the consumer. Only a placement that
         can't be reached refuses no claim.
+
+        :param given: what a claim was told to take, where there is room; None if nothing is claimed
         """
         uuid = held.instance.uuid
         if self._mode.writes_none or node.tree is None:
             return None
         was_own = uuid in node.own
-        refused = self._settle(context, held, node, claims)
+        refused = self._settle(context, held, node, given)
         if refused is not None and not was_own:
             # Nothing was written: whose allocations they are has not changed.
             node.own.discard(uuid)
@@ -117,7 +119,11 @@ class AllocationWriter:
         return refused
 
     def _settle(
-        self, context: RequestContext, held: InstanceHolding, node: TrackedNode, claims: bool
+        self,
+        context: RequestContext,
+        held: InstanceHolding,
+        node: TrackedNode,
+        given: ProviderAmounts | None,
     ) -> str | None:
         uuid = held.instance.uuid
         refused: str | None = None
@@ -125,7 +131,7 @@ class AllocationWriter:
             for _ in range(_TRIES):
                 try:
                     refused = self._try_to_settle(
-                        context, held, node, claims, uuid in node.lacking or refused is not None
+                        context, held, node, given, uuid in node.lacking or refused is not None
                     )
                 except exceptions.AllocationUpdateFailed as conflict:
                     # The instance's other host writes its own part of the same consumer.
@@ -142,7 +148,7 @@ class AllocationWriter:
         except _FAILURES as failure:
             LOG.warning("Allocations of %s could not be written: %s", uuid, failure)
             refused = f"its allocations could not be written: {failure}"
-        return refused if claims else None
+        return None if given is None else refused
 
     def settle_claim(
         self,
@@ -156,7 +162,8 @@ class AllocationWriter:
         :param given: the scheduler's allocations, if there are any
         """
         if not given or self._mode.writes_all:
-            return self.settle(context, held, node, claims=True)
+            told = {uuid: part["resources"] for uuid, part in (given or {}).items()}
+            return self.settle(context, held, node, told)
         # The scheduler writes what this instance has of the node from now on.
         if held.instance.uuid in node.own:
             self._cell.own_allocations.discard(held.instance.uuid, node.uuid)
@@ -240,14 +247,14 @@ class AllocationWriter:
         context: RequestContext,
         held: InstanceHolding,
         node: TrackedNode,
-        claims: bool,
+        given: ProviderAmounts | None,
         with_usage: bool,
     ) -> str | None:
         """Write what the instance shall hold; return why placement refused it, if it did.
 
-        Raises _NoRoom if it `claims` and there is none.
+        Raises _NoRoom if it is claimed and there is none.
         """
-        instance = held.instance
+        instance, claims = held.instance, given is not None
         current = self._reportclient.get_allocs_for_consumer(context, instance.uuid)
         has: Held = {rp: dict(part["resources"]) for rp, part in current["allocations"].items()}
         own_tree = set(node.tree.get_provider_uuids(node.uuid)) if node.tree is not None else set()
@@ -259,7 +266,7 @@ class AllocationWriter:
         if not shares:
             self.release(context, instance.uuid, node)
             return None
-        plan = self._planner.plan(context, held, shares, node, has, not claims, with_usage)
+        plan = self._planner.plan(context, held, shares, node, has, given, with_usage)
         if claims and plan.lacking:
             raise _NoRoom("; ".join(plan.reasons))
         self._note_own(instance.uuid, node)

@@ -62,24 +62,25 @@ class SharePlanner:
         shares: Sequence[Share],
         node: TrackedNode,
         has: ProviderAmounts,
-        runs: bool,
+        given: ProviderAmounts | None,
         with_usage: bool = False,
     ) -> Plan:
         """Plan what the shares of an instance take of the node.
 
         :param has: what the instance has in placement, here and elsewhere
-        :param runs: it runs here: it gets as much as there is
+        :param given: what its claim was told to take. None if it runs here: then it gets as much
+            as there is
         :param with_usage: read what others hold, as placement refused a plan without that
 
         Raises ResourceProviderRetrievalFailed, and ClientException.
         """
         tree: ProviderTree = node.tree  # type: ignore[assignment]
-        plan = self._plan(context, held, shares, node, tree, has, runs, with_usage)
-        if runs or not plan.lacks_inventory:
+        plan = self._plan(context, held, shares, node, tree, has, given, with_usage)
+        if given is None or not plan.lacks_inventory:
             return plan
         # Its aggregates may have got a pool since.
         anew = self._read_anew(context, node)
-        return self._plan(context, held, shares, node, anew, has, runs, with_usage)
+        return self._plan(context, held, shares, node, anew, has, given, with_usage)
 
     def _plan(
         self,
@@ -89,9 +90,10 @@ class SharePlanner:
         node: TrackedNode,
         tree: ProviderTree,
         has: ProviderAmounts,
-        runs: bool,
+        given: ProviderAmounts | None,
         with_usage: bool,
     ) -> Plan:
+        runs = given is None
         givers = givers_of(tree, node.uuid)
         pooled = is_on_shared_storage(self._conf, self._driver, held.instance)
         wanted = wanted_shares(held, shares, givers, has, pooled)
@@ -107,7 +109,7 @@ class SharePlanner:
             hypervisor = self._hypervisor(tree, node.name, held.instance.uuid)
 
         def made(among: Sequence[Giver]) -> Plan:
-            found = placed(wanted, node.name, among, has, pooled, runs, hypervisor)
+            found = placed(wanted, node.name, among, has, pooled, runs, hypervisor, given)
             whole = merged(has, found.places, among, classes)
             missing = [name for name in found.lacking if not able(givers, [name])]
             return Plan(whole, found.lacking, found.reasons, bool(missing))
