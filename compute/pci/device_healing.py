@@ -9,12 +9,21 @@ from compute.provider_tree.allocation_records import Allocations
 
 @dataclass
 class DeviceProvider:
-    """The provider of a device, or of the virtual functions of a physical function."""
+    """The provider of a device, or of the virtual functions of a physical function.
+
+    :param former_classes: those that its devices had before, and may still be allocated with
+    """
 
     name: str
     resource_class: str
     traits: frozenset[str]
     addresses: list[str] = field(default_factory=list)
+    former_classes: frozenset[str] = frozenset()
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The classes that stand for its devices."""
+        return self.former_classes | {self.resource_class}
 
     @property
     def is_for_one_use(self) -> bool:
@@ -64,26 +73,23 @@ def heal(
         }
         if addresses and not any(amounts.values()):
             continue
-        if any(_amount(allocations, consumer, uuid) < amount for uuid, amount in amounts.items()):
-            lacking.append((consumer, amounts))
+        held = {uuid: _amount(allocations, consumer, uuid, one) for uuid, one in present.items()}
+        if any(held[uuid] < amount for uuid, amount in amounts.items()):
+            lacking.append((consumer, amounts, held))
         else:
             changed |= _lower(present, allocations, consumer, amounts, rules)
     # Somebody else may just have given back what these lack.
-    for consumer, amounts in lacking:
+    for consumer, amounts, held in lacking:
         wrong = [
             f"holds {present[uuid].name} instead"
             for uuid, amount in amounts.items()
-            if _amount(allocations, consumer, uuid) > amount and not rules.corrects(consumer, uuid)
+            if held[uuid] > amount and not rules.corrects(consumer, uuid)
         ]
-        lacked = {
-            uuid: amount
-            for uuid, amount in amounts.items()
-            if _amount(allocations, consumer, uuid) < amount
-        }
+        lacked = {uuid: amount for uuid, amount in amounts.items() if held[uuid] < amount}
         wrong += [
             f"nothing of {present[uuid].name} is free"
             for uuid, amount in lacked.items()
-            if amount + _used_by_others(allocations, consumer, uuid) > room[uuid]
+            if amount + _used_by_others(allocations, consumer, uuid, present[uuid]) > room[uuid]
         ]
         if wrong:
             names = ", ".join(present[uuid].name for uuid in lacked)
@@ -92,7 +98,7 @@ def heal(
         _lower(present, allocations, consumer, amounts, rules)
         for uuid, amount in lacked.items():
             rules.gives(consumer, uuid)
-            _set(allocations, consumer, uuid, {present[uuid].resource_class: amount})
+            _set(allocations, consumer, uuid, present[uuid], amount)
         changed = True
     return changed
 
@@ -107,13 +113,11 @@ def _lower(
     """Take from the consumer what is too much, and give a device's amount its class of now."""
     changed = False
     for uuid, amount in amounts.items():
-        held = _amount(allocations, consumer, uuid)
+        held = _amount(allocations, consumer, uuid, present[uuid])
         if held > amount and not rules.corrects(consumer, uuid):
             continue
-        part = {present[uuid].resource_class: amount} if amount else {}
-        if held >= amount and part != _part(allocations, consumer, uuid):
-            _set(allocations, consumer, uuid, part)
-            changed = True
+        if held >= amount:
+            changed |= _set(allocations, consumer, uuid, present[uuid], amount)
     return changed
 
 
@@ -122,16 +126,34 @@ def _part(allocations: Allocations, consumer: str, uuid: str) -> dict[str, int]:
     return part
 
 
-def _amount(allocations: Allocations, consumer: str, uuid: str) -> int:
-    return sum(_part(allocations, consumer, uuid).values())
+def _amount(allocations: Allocations, consumer: str, uuid: str, provider: DeviceProvider) -> int:
+    part = _part(allocations, consumer, uuid)
+    return sum(part.get(name, 0) for name in provider.classes)
 
 
-def _set(allocations: Allocations, consumer: str, uuid: str, part: dict[str, int]) -> None:
+def _set(
+    allocations: Allocations, consumer: str, uuid: str, provider: DeviceProvider, amount: int
+) -> bool:
+    """Have the consumer hold so many devices of a provider; return whether that is a change.
+
+    What it holds of classes that an operator added stays.
+    """
+    before = _part(allocations, consumer, uuid)
+    part = {name: n for name, n in before.items() if name not in provider.classes}
+    if amount:
+        part[provider.resource_class] = amount
+    if part == before:
+        return False
     records = allocations[consumer]["allocations"]
     records.pop(uuid, None)
     if part:
         records[uuid] = {"resources": part}
+    return True
 
 
-def _used_by_others(allocations: Allocations, consumer: str, uuid: str) -> int:
-    return sum(_amount(allocations, other, uuid) for other in allocations if other != consumer)
+def _used_by_others(
+    allocations: Allocations, consumer: str, uuid: str, provider: DeviceProvider
+) -> int:
+    return sum(
+        _amount(allocations, other, uuid, provider) for other in allocations if other != consumer
+    )

@@ -111,6 +111,7 @@ def report(
 ) -> bool:
     """Report the node's devices, and give their holders allocations of them.
 
+    :param tree: without what the operator's files add to it
     :param holders: consumer uuid → addresses of the devices it has
     :param allocations: those of the node's consumers; edited in place. A holder without any
         allocations gets none
@@ -135,6 +136,8 @@ def report(
                 error=f"resource provider {provider.name} is another service's, by its traits "
                 f"{', '.join(sorted(traits))}; the host's device needs one of that name"
             )
+    for provider in wanted:
+        provider.former_classes = frozenset(tree.data(provider.name).inventory)
     present = {tree.data(provider.name).uuid: provider for provider in wanted}
     gone = managed(tree, nodename).keys() - {provider.name for provider in wanted}
     reserved = {uuid: _reserved(tree, uuid, one, allocations) for uuid, one in present.items()}

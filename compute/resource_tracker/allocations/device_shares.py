@@ -110,12 +110,13 @@ class DeviceShares:
         lacking = []
         for provider, place in places.items():
             amount = len(addresses.intersection(place.addresses))
-            has = sum(parts.get(provider, {}).get("resources", {}).values())
+            part = parts.get(provider, {}).get("resources", {})
+            has = part.get(place.resource_class, 0)
             if has > amount and not self._writer.writes(uuid, node):
                 return f"placement has allocated {place.name} to it meanwhile"
             if has < amount:
                 lacking.append(provider)
-                parts[provider] = {"resources": {place.resource_class: amount}}
+                parts[provider] = {"resources": {**part, place.resource_class: amount}}
         if not lacking:
             return None
         for provider in lacking:

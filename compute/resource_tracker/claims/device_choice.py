@@ -109,18 +109,20 @@ class DeviceChoice:
             )
         inventories = answer.json()["inventories"] if answer.status_code == 200 else {}
         record = inventories.get(place.resource_class)
-        holders = self._holders(context, uuid)
+        holders = self._holders(context, uuid, place.resource_class)
         self._notes.forget_all_but(uuid, holders)
         if record is None:
             return 0
         total = min(record["total"], len(place.addresses))
         return total - record["reserved"] - sum(holders.values())
 
-    def _holders(self, context: RequestContext, uuid: str) -> dict[str, int]:
+    def _holders(self, context: RequestContext, uuid: str, resource_class: str) -> dict[str, int]:
+        """Return consumer → how much it holds of a class of the provider."""
         found = self._reportclient.get_allocations_for_resource_provider(context, uuid)
         return {
-            consumer: sum(part["resources"].values())
+            consumer: part["resources"][resource_class]
             for consumer, part in found.allocations.items()
+            if resource_class in part["resources"]
         }
 
     def _free(
@@ -168,9 +170,11 @@ class DeviceChoice:
         for uuid, part in orders.parts.items():
             if uuid not in names:
                 continue
-            amount = sum(part.values())
             if uuid not in places:
                 raise _Refused(f"the devices of {names[uuid]} are gone")
+            amount = part.get(places[uuid].resource_class, 0)
+            if not amount:
+                continue
             listed = places[uuid].addresses
             mine = [one for one in listed if owners.get(one) == instance_uuid]
             free = [one for one in listed if one not in owners and one not in ruled_out]
@@ -180,7 +184,7 @@ class DeviceChoice:
                 raise _Refused(
                     held or f"{amount} of {names[uuid]} are allocated, it has {len(listed)}"
                 )
-            holders = self._holders(context, uuid)
+            holders = self._holders(context, uuid, places[uuid].resource_class)
             holders.pop(orders.consumer, None)
             if sum(holders.values()) + amount > len(listed):
                 raise _Refused(f"{names[uuid]} is allocated to {', '.join(sorted(holders))}, too")

@@ -124,6 +124,8 @@ class OrderBook:
         if self._conf.pci.report_in_placement:
             for uuid in placement_translator.managed(node.tree, node.name).values():
                 classes[uuid] = set(node.tree.data(uuid).inventory)
+            # An operator may have added others.
+            classes |= {uuid: {one.resource_class} for uuid, one in self.places(node).items()}
         for uuid in node.tree.get_provider_uuids(node.uuid) if with_named else ():
             if named := node.tree.data(uuid).resources:
                 classes.setdefault(uuid, set()).update(named)
