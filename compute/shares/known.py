@@ -9,7 +9,7 @@ from typing import Any
 
 from compute.consumers.held_shares import Share
 from compute.pci.devices import FUNCTIONS
-from compute.pci.tags import MANAGED
+from compute.pci.tags import MANAGED, class_of
 from compute.provider_tree.allocation_records import Amounts, Held
 from compute.provider_tree.cells import cell_name
 from compute.provider_tree.names import child_name
@@ -76,8 +76,12 @@ def devices(share: Share | None, nodename: str, givers: Sequence[Giver]) -> Held
     found: dict[str, Counter[str]] = {}
     for device in () if share is None else share.pci_devices:
         provider = providers.get(_provider_name(device, nodename))
-        if provider is not None and len(provider.inventories) == 1:
-            (name,) = provider.inventories
+        if provider is None:
+            continue
+        names = list(provider.inventories)
+        # An operator may have added others.
+        name = names[0] if len(names) == 1 else class_of(device)
+        if name in names:
             found.setdefault(provider.uuid, Counter())[name] += 1
     return {uuid: dict(amounts) for uuid, amounts in found.items()}
 
