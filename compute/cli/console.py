@@ -129,7 +129,8 @@ def hearing() -> Iterator[list[str]]:
     try:
         yield heard
     finally:
-        _listeners.remove(heard)
+        # another one may have heard the same
+        _listeners[:] = [one for one in _listeners if one is not heard]
 
 
 def say(program: str, message: object, as_json: bool = False) -> None:

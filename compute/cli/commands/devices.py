@@ -1,9 +1,10 @@
 """`nova-manage placement devices`: devices for one use, and how they are given back."""
 
 import argparse
-import json
+import contextlib
+import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from compute.cli.access import placement_access
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
 from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
-from compute.cli.console import say
+from compute.cli.console import hearing, say
 from compute.cli.journal_options import add_journal_options
+from compute.cli.output.json_stream import JSONStream
 from compute.cli.output.progress import Bar
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.devices import (
@@ -88,7 +90,8 @@ def devices(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             client = SchedulerReportClient(adapter, conf=conf)
             found = OneTimeDevices(client, admin_context(), cell)
             run = _Run(asked, conf, client, found, RecordedConsumers(cell))
-            return run.undo() if asked.undo else run.release() if asked.release else run.show()
+            with run.listed():
+                return run.undo() if asked.undo else run.release() if asked.release else run.show()
     except exceptions.ResourceProviderNotFound as error:
         say(PROGRAM, error)
         return UNKNOWN
@@ -153,7 +156,28 @@ class _Run:
         self._devices = found
         self._recorded = recorded
         self._context: RequestContext = admin_context()
-        self._shown: list[dict[str, Any]] = []
+        self._shown = 0
+        self._stream: JSONStream | None = None
+        self._journal: Path | None = None
+        if asked.release:
+            default = default_path(Path(conf.state_path), RELEASED_DEVICES)
+            self._journal = asked.journal or default
+        elif asked.undo:
+            self._journal = asked.undo
+
+    @contextlib.contextmanager
+    def listed(self) -> Iterator[None]:
+        """Print the devices that are told meanwhile, if JSON is asked for, and the last error."""
+        if not self._asked.json:
+            yield
+            return
+        opening: dict[str, Any] = {}
+        if self._journal is not None:
+            opening = {"dry_run": self._asked.dry_run, "journal": str(self._journal)}
+        with hearing() as heard, JSONStream(sys.stdout, opening, "devices") as self._stream:
+            yield
+            if heard:
+                self._stream.closing = {"error": heard[-1]}
 
     def show(self) -> int:
         """List devices."""
@@ -168,36 +192,29 @@ class _Run:
                 if not asked.burned or device.state is State.BURNED:
                     self._tell(device, self._described(device), released=False)
                 bar.advance()
-        if asked.json:
-            print(json.dumps({"devices": self._shown}, indent=2))
-        elif not self._shown:
+        if not (asked.json or self._shown):
             print("There is no burned device." if asked.burned else "There is no such device.")
         return BURNED if burned else OK
 
     def release(self) -> int:
         """Give devices back."""
-        asked = self._asked
-        journal = asked.journal or default_path(Path(self._conf.state_path), RELEASED_DEVICES)
+        asked, journal = self._asked, self._journal
+        assert journal is not None
         codes, told_of_journal = [OK], asked.json or asked.dry_run
         uuids = list(dict.fromkeys(str(uuid.UUID(text)) for text in asked.release))
-        try:
-            with (
-                Journal(journal, RELEASED_DEVICES) as opened,
-                Bar("devices", len(uuids), hidden=asked.json) as bar,
-            ):
-                release = Release(self._client, self._context, self._devices, opened)
-                for one in uuids:
-                    with finished_first():
-                        device, released = self._release(release, one)
-                        if released and not told_of_journal:
-                            print(f"Journal of what is changed: {journal}")
-                            told_of_journal = True
-                        codes.append(self._tell_release(one, device, released))
-                    bar.advance()
-        finally:
-            if asked.json:
-                opening = {"dry_run": asked.dry_run, "journal": str(journal)}
-                print(json.dumps({**opening, "devices": self._shown}, indent=2))
+        with (
+            Journal(journal, RELEASED_DEVICES) as opened,
+            Bar("devices", len(uuids), hidden=asked.json) as bar,
+        ):
+            release = Release(self._client, self._context, self._devices, opened)
+            for one in uuids:
+                with finished_first():
+                    device, released = self._release(release, one)
+                    if released and not told_of_journal:
+                        print(f"Journal of what is changed: {journal}")
+                        told_of_journal = True
+                    codes.append(self._tell_release(one, device, released))
+                bar.advance()
         return next((code for code in (HELD, UNKNOWN) if code in codes), OK)
 
     def _release(self, release: Release, one: str) -> tuple[Device | None, bool]:
@@ -243,16 +260,15 @@ class _Run:
                 dry = "[dry-run] " if asked.dry_run else ""
                 text = f"{dry}Reserved {name} again." if again else f"{name} is reserved already."
                 self._tell(device, text, released=False)
-        if asked.json:
-            shown = {"dry_run": asked.dry_run, "journal": str(asked.undo), "devices": self._shown}
-            print(json.dumps(shown, indent=2))
         return code
 
     def _tell(self, device: Device, text: str, released: bool) -> None:
         provider = device.provider
-        if not self._asked.json:
+        self._shown += 1
+        if self._stream is None:
             print(escaped(text), flush=True)
-        self._shown.append(
+            return
+        self._stream.add(
             {
                 "uuid": provider.uuid,
                 "name": provider.name,

@@ -15,6 +15,7 @@ COMMANDS = [
     ("audit", "--json"),
     ("audit", "--delete", "--json"),
     ("devices", "--json"),
+    ("devices", "--release", NEW, "--json"),
     ("heal_allocations", "--json"),
     ("heal_allocations", "--dry-run", "--json"),
     ("migrate_compute_inventory", "--http", "--json"),
@@ -76,6 +77,7 @@ class TestAnError:
         (("evacuable", "nobody", "-f", "json"), {2}),
         (("heal_allocations", "--instance", NEW, "--json"), {127}),
         (("devices", "--host", "nobody", "--json"), {2}),
+        (("devices", "--release", NEW, "--json"), {2}),
     ],
     ids=str,
 )
