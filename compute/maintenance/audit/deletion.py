@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compute import exceptions
 from compute.maintenance.audit.audit import Auditor, Orphan
 from compute.maintenance.journal import Journal
 from compute.report import SchedulerReportClient
@@ -21,7 +22,7 @@ class Deletion:
         """Delete the orphan if it is still deletable; `named` is as for Orphan.deletable.
 
         Return the orphan as it is judged now, deleted if deletable; None if it is no orphan any
-        more.
+        more, because somebody else was quicker, for example.
 
         Raises NotNoted and JournalUnusable if the journal can't be written, AllocationUpdateFailed
         if the consumer changes concurrently, and what `Auditor.orphans` raises.
@@ -36,5 +37,13 @@ class Deletion:
         if now is None or not now.deletable(named):
             return now
         self.journal.note(orphan.consumer, orphan.provider, body)
-        write_consumer(self._client, context, orphan.consumer, body, without(body, orphan.provider))
+        kept = without(body, orphan.provider)
+        try:
+            write_consumer(self._client, context, orphan.consumer, body, kept)
+        except exceptions.AllocationUpdateFailed:
+            body = read_consumer(self._client, context, orphan.consumer)
+            if orphan.provider in body["allocations"]:
+                raise
+            # another audit, or the agent, was quicker
+            return None
         return now

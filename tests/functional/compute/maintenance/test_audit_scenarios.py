@@ -380,3 +380,26 @@ def test_a_consumer_that_changes_while_it_is_judged_is_not_deleted(site, root, m
     ended = site.run("audit", "--delete")
     assert (ended.code, "consumer generation conflict" in ended.err) == (1, True)
     assert held(site, consumer) == {root: FLAVOR | {"VCPU": 3}}
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["gone", "of another provider alone"])
+def test_what_another_audit_deletes_at_the_same_time_ends_nothing(site, root, monkeypatch, kept):
+    consumers = [leftover(site, root) for _ in range(2)]
+    with site.placement() as outsider:
+        other = outsider.provider(None, None, {"VCPU": {"total": 4}})
+    judge = audit_command.Auditor.judged_again
+
+    def deleted_meanwhile(auditor, orphan, body):
+        monkeypatch.setattr(audit_command.Auditor, "judged_again", judge)
+        now = judge(auditor, orphan, body)
+        with site.placement() as outsider:
+            if kept:
+                outsider.allocate({other: {"VCPU": 1}}, consumer=orphan.consumer)
+            else:
+                outsider.call("DELETE", f"/allocations/{orphan.consumer}")
+        return now
+
+    monkeypatch.setattr(audit_command.Auditor, "judged_again", deleted_meanwhile)
+    ended = site.run("audit", "--delete")
+    assert (ended.code, ended.err) == (4, "")
+    assert [root in held(site, one) for one in consumers] == [False, False]
