@@ -209,6 +209,10 @@ def _together_text(request: CandidateRequest) -> str:
 
 def _joint_text(one: Reasoned, request: CandidateRequest) -> str:
     """Say what can't be met by several groups or providers together."""
+    prefixes = {Reason.ISOLATE: "", Reason.SAME_SUBTREE: "same_subtree=", Reason.TRAIT: "required="}
+    on_all = [f"{prefixes[reason]}{name}" for reason, name, _ in one.conflict if reason in prefixes]
+    if one.reason in (Reason.ISOLATE, Reason.SAME_SUBTREE) and len(on_all) > 1:
+        return f"can't meet {_listing(on_all)} together"
     if one.reason is Reason.SAME_SUBTREE:
         return f"fail same_subtree={one.name}"
     if one.reason is Reason.ISOLATE:

@@ -78,13 +78,19 @@ def _hint_of(
     if root is None:
         return None
     members = snapshot.forest.members(root).tolist()
+    hint = None
     if not conflict.joint:
         short = [one.name for one in conflict.conditions if one.reason is Reason.CAPACITY]
-        return _fragments(snapshot, short, members) if len(short) > 1 else None
-    suffixes = [one.name for one in conflict.conditions if one.reason is Reason.TOGETHER]
-    if len(suffixes) > _MOST:
+        hint = _fragments(snapshot, short, members) if len(short) > 1 else None
+    else:
+        suffixes = [one.name for one in conflict.conditions if one.reason is Reason.TOGETHER]
+        if len(suffixes) <= _MOST:
+            hint = _only_on(conditions, suffixes, members, snapshot.sharing)
+    if hint is None:
         return None
-    return _only_on(conditions, suffixes, members, snapshot.sharing)
+    # it is true of one tree
+    nearest_of_many = "nearest: " if conflict.roots.sum() > 1 else ""
+    return dataclasses.replace(hint, text=f" ({nearest_of_many}{hint.text})")
 
 
 def _unused(snapshot: Snapshot, name: str) -> Hint:
@@ -129,7 +135,7 @@ def _fragments(snapshot: Snapshot, classes: Sequence[str], members: Sequence[int
             found.append((slot, " and ".join(amounts)))
     some = [f"{{{number}}} has {text}" for number, (_, text) in enumerate(found[:_MOST])]
     some += [f"{len(found) - _MOST} more"] if len(found) > _MOST else []
-    return Hint(tuple(slot for slot, _ in found[:_MOST]), f" ({', '.join(some)})")
+    return Hint(tuple(slot for slot, _ in found[:_MOST]), ", ".join(some))
 
 
 def _only_on(
@@ -157,4 +163,4 @@ def _only_on(
         named += len(slots)
     if not texts:
         return None
-    return Hint(tuple(slot for slots in fitting for slot in slots), f" ({', '.join(texts)})")
+    return Hint(tuple(slot for slots in fitting for slot in slots), ", ".join(texts))

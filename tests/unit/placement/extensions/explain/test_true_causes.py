@@ -198,3 +198,45 @@ def test_a_host_that_shares_its_disk_is_no_pool(clouds):
     assert found.message == (
         "0 of 2 trees: 1 short of VCPU 8 (nearest: host1 has 4), 1 lends to other trees only"
     )
+
+
+def test_conditions_on_several_groups_that_collide_are_all_named(clouds):
+    """There is a card for each port, but not below one NUMA node."""
+    providers = {
+        "host1": host(),
+        "n0": child("host1", VCPU=8),
+        "n1": child("host1", VCPU=8),
+        "nic0": child("n0", SRIOV_NET_VF=8),
+        "nic1": child("n1", SRIOV_NET_VF=8),
+    }
+    groups = Group("_N", {"VCPU": 8}), Group("_P", {"SRIOV_NET_VF": 1})
+    near = frozenset(["_N", "_P", "_Q"])
+
+    found = told(
+        clouds,
+        providers,
+        *groups,
+        Group("_Q", {"SRIOV_NET_VF": 1}),
+        same_subtree=(near,),
+        isolate=True,
+    )
+
+    text = "1 can't meet group_policy=isolate and same_subtree=_N,_P,_Q together"
+    assert found.message.startswith(f"0 of 1 tree: {text} (")
+
+
+def test_what_is_told_of_one_of_many_trees_is_said_to_be_of_the_nearest(clouds):
+    providers = {}
+    for name in ("host1", "host2"):
+        providers |= {
+            name: host(),
+            f"{name}_n0": child(name, VCPU=2, MEMORY_MB=64),
+            f"{name}_n1": child(name, VCPU=14, MEMORY_MB=5),
+        }
+
+    found = told(clouds, providers, Group("_N", {"VCPU": 8, "MEMORY_MB": 16}))
+
+    assert found.message == (
+        "0 of 2 trees: 2 have no provider with MEMORY_MB 16 and VCPU 8 in group _N "
+        "(nearest: host1_n0 has MEMORY_MB 64 and VCPU 2, host1_n1 has MEMORY_MB 5 and VCPU 14)"
+    )
