@@ -29,6 +29,7 @@ class Reasoned:
     :param asked: the amount, where the reason is about one
     :param conflict: all that can't be met together, if that is more than the reason by itself: as
         reason, name and amount
+    :param roots: the roots of the trees
     :param lending: how many of the trees only lend, and lack another class that is asked for
     """
 
@@ -41,6 +42,7 @@ class Reasoned:
     joint: bool = False
     hint: Hint | None = dataclasses.field(default=None, compare=False)
     lending: int = 0
+    roots: Mask | None = dataclasses.field(default=None, compare=False)
 
     def as_json(self) -> Json:
         """Return it as an answer has it."""
@@ -65,7 +67,7 @@ def reasons(
     :param hints: one for each conflict
     :param lending: the roots of trees that only lend to others
     """
-    found: dict[Reasoned, tuple[int, int]] = {}
+    found: dict[Reasoned, Mask] = {}
     for one, hint in zip(conflicts, hints, strict=True):
         blamed = one.blamed
         all_of_it = tuple((it.reason, it.name, it.asked) for it in one.conditions)
@@ -79,13 +81,13 @@ def reasons(
             one.joint,
             hint,
         )
-        trees, lent = found.get(key, (0, 0))
-        lent += int((one.roots & lending).sum())
-        found[key] = trees + int(one.roots.sum()), lent
+        found[key] = found[key] | one.roots if key in found else one.roots
     counted = [
-        dataclasses.replace(key, trees=trees, lending=lent)
-        for key, (trees, lent) in found.items()
-        if trees
+        dataclasses.replace(
+            key, trees=int(roots.sum()), lending=int((roots & lending).sum()), roots=roots
+        )
+        for key, roots in found.items()
+        if roots.any()
     ]
     return tuple(sorted(counted, key=lambda one: -one.trees))
 
@@ -142,13 +144,14 @@ def _of_group(one: Reasoned) -> str:
 def _nearest(
     one: Reasoned, nearest: Sequence[Miss], name_of: Callable[[int], str], once: Mask
 ) -> str:
-    """Return what the nearest provider has, if the reason is that amounts are too small."""
-    if one.reason is not Reason.CAPACITY:
+    """Return what the nearest of its trees has, if the reason is that an amount is too large."""
+    if one.reason is not Reason.CAPACITY or one.roots is None:
         return ""
     wanted = (one.group, one.reason, one.name)
     same = (
         (missing.amounts, missing.slot)
         for miss in nearest
+        if one.roots[miss.root]
         for missing in miss.missing
         if (missing.group, missing.reason, missing.name) == wanted
     )

@@ -240,3 +240,15 @@ def test_what_is_told_of_one_of_many_trees_is_said_to_be_of_the_nearest(clouds):
         "0 of 2 trees: 2 have no provider with MEMORY_MB 16 and VCPU 8 in group _N "
         "(nearest: host1_n0 has MEMORY_MB 64 and VCPU 2, host1_n1 has MEMORY_MB 5 and VCPU 14)"
     )
+
+
+def test_the_nearest_is_one_of_the_trees_that_are_counted(clouds):
+    """host2 has more VCPU than host1, but too little memory as well."""
+    providers = {"host1": host(VCPU=2, MEMORY_MB=64), "host2": host(VCPU=7, MEMORY_MB=8)}
+
+    found = told(clouds, providers, Group("", {"VCPU": 8, "MEMORY_MB": 16}))
+
+    assert found.message == (
+        "0 of 2 trees: 1 short of MEMORY_MB 16 (nearest: host2 has 8), "
+        "1 short of VCPU 8 (nearest: host1 has 2)"
+    )
