@@ -120,6 +120,11 @@ def steps(generation):
         yield "POST", f"{_NATIVE}/claims", {}, "", body
     # a longer one is refused, as below
     allowed = [query for query in searches() if len(query) <= 65_536]
+    changes = {"all": {"classes": {"VCPU": {"allocation_ratio": 2.0}}}}
+    changes["add"] = [{"like": DEEP_ROOT, "count": 3}]
+    for query in allowed:
+        body = {"query": query, "if": changes}
+        yield "POST", f"{_NATIVE}/allocation_candidates/explain", {}, "", body
     several = {str(number): {"query": query} for number, query in enumerate(allowed)}
     body = {"requests": several, "by": ["aggregate", "root"], "without": [DEEP_ROOT]}
     yield "POST", f"{_NATIVE}/capacity", {}, "", body

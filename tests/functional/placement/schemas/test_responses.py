@@ -179,6 +179,7 @@ ENDED_SEARCHES = {
 LEFT_READS = {
     ("/berth/v1/provider_trees", "GET", 503),
     ("/berth/v1/allocation_candidates/explain", "GET", 503),
+    ("/berth/v1/allocation_candidates/explain", "POST", 503),
     ("/berth/v1/capacity", "GET", 503),
     ("/berth/v1/capacity", "POST", 503),
     ("/berth/v1/capacity/evacuate", "POST", 503),
