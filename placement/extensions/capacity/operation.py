@@ -166,8 +166,13 @@ class _RoomCount:
         try:
             return self._counted(request, budget, refining, free)
         except (OutOfTime, OutOfMemory):
-            upper = at_most(self._snapshot, request, free)
-            return CountedRoom(Fits(0, upper, 0, {}), {})
+            upper, asked = at_most(self._snapshot, request, free), self._breakdown
+            return CountedRoom(
+                Fits(0, upper, 0, {}),
+                {},
+                {} if asked.by_aggregate else None,
+                [] if asked.by_root else None,
+            )
 
     def _counted(
         self, request: CandidateRequest, budget: Budget, refining: Budget, free: FreeAmounts

@@ -374,8 +374,9 @@ def test_a_request_that_uses_up_its_share_costs_the_others_nothing(cloud, monkey
     monkeypatch.setattr(Search, "anchors", anchors)
     queries = ["resources=VCPU:1", "resources=VCPU:4,MEMORY_MB:10", "resources=VCPU:1"]
     requests = {f"{number}": {"query": query} for number, query in enumerate(queries)}
+    body = {"requests": requests, "by": ["aggregate", "root"]}
 
-    rooms = expect(cloud.service.post("/berth/v1/capacity", {"requests": requests}), 200)
+    rooms = expect(cloud.service.post("/berth/v1/capacity", body), 200)
 
     counted, unknown, again = rooms.json["requests"].values()
     assert len(searched) == 2
@@ -389,6 +390,9 @@ def test_a_request_that_uses_up_its_share_costs_the_others_nothing(cloud, monkey
         "limited_by": {},
         "stranded": {},
         "verdict": "unknown",
+        # whoever asks for these gets them
+        "by_aggregate": {},
+        "by_root": [],
     }
 
 
