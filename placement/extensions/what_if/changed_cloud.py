@@ -14,7 +14,7 @@ from placement.errors import BadRequest
 from placement.extensions.what_if.as_if_released import freed, held_by
 from placement.extensions.what_if.drafts import Draft, Drafts
 from placement.extensions.what_if.schema import MOST_ADDED
-from placement.extensions.what_if.trees import check_roots, without
+from placement.extensions.what_if.trees import without
 from placement.handlers.filter_grammar import parse_member_of, parse_traits
 from placement.microversions import NEWEST
 from placement.operations.inventories import check_capacities
@@ -34,8 +34,7 @@ Naming = Callable[[Iterable[str]], Mapping[str, str]]
 class WhatIf:
     """The cloud as if it were changed.
 
-    `current` raises BadRequest for a change that can't be made, with its place, and
-    UnknownProviderNamed for a provider that doesn't exist.
+    `current` raises BadRequest for a change that can't be made, with its place.
 
     :param current: returns the cloud as it is
     :param change: the value of `if`; empty: nothing is changed
@@ -45,6 +44,8 @@ class WhatIf:
         self._database, self._current, self._change = database, current, change
         #: of each provider that doesn't exist: the uuid it is like, and the root's new name
         self._new: dict[str, tuple[str, str, str]] = {}
+        #: the cloud of the last answer of `current`, and that answer
+        self._known: tuple[Snapshot, Snapshot] | None = None
 
     @property
     def freed(self) -> Collection[str]:
@@ -52,22 +53,26 @@ class WhatIf:
         return frozenset(map(normalised, self._change.get("freed", ())))
 
     def current(self) -> Snapshot:
-        """Return the changed cloud."""
+        """Return the changed cloud; the same again, as long as nobody wrote."""
         if not self._change:
             return self._current()
         if self.freed:
-            cloud, held = held_by(self._database, self._current, self.freed)
-            cloud = freed(cloud, held)
+            before, held = held_by(self._database, self._current, self.freed)
+            cloud = freed(before, held)
         else:
-            cloud = self._current()
+            before = cloud = self._current()
+        if self._known is None or self._known[0] is not before:
+            self._known = before, self._changed(cloud)
+        return self._known[1]
+
+    def _changed(self, cloud: Snapshot) -> Snapshot:
         drafts = Drafts(cloud)
         self._change_all(cloud, drafts)
         self._change_named(cloud, drafts)
         self._add(cloud, drafts)
-        gone = [*map(normalised, self._change.get("without", ()))]
-        check_roots(cloud, gone)
+        gone = [_root(cloud, uuid, "if.without") for uuid in self._change.get("without", ())]
         changed = drafts.cloud()
-        return without(changed, changed.roots(gone)) if gone else changed
+        return without(changed, gone) if gone else changed
 
     def naming(self, known: Naming) -> Naming:
         """Return what names all providers of the changed cloud.
@@ -118,8 +123,7 @@ class WhatIf:
         self._new.clear()
         for number, given in enumerate(self._change.get("add", ())):
             like = normalised(given["like"])
-            check_roots(cloud, [like])
-            (root,) = cloud.roots([like])
+            root = _root(cloud, like, "if.add")
             tree = np.flatnonzero((cloud.forest.root == root) & cloud.forest.alive).tolist()
             slots = [root, *(WholeSlot(slot) for slot in tree if slot != root)]
             count = given.get("count", 1)
@@ -166,10 +170,21 @@ def _trait_ids(cloud: Snapshot, names: Iterable[str], place: str) -> set[int]:
 
 
 def _draft(cloud: Snapshot, drafts: Drafts, uuid: str, place: str) -> Draft:
-    slot = cloud.slot(normalised(uuid))
-    if slot is None:
+    return drafts.of([_slot(cloud, uuid, place)])[0]
+
+
+def _root(cloud: Snapshot, uuid: str, place: str) -> WholeSlot:
+    slot = _slot(cloud, uuid, place)
+    if cloud.forest.root[slot] != slot:
+        raise BadRequest(f"{place}: resource provider {uuid} is no root.")
+    return slot
+
+
+def _slot(cloud: Snapshot, uuid: str, place: str) -> WholeSlot:
+    found = cloud.slot(normalised(uuid))
+    if found is None:
         raise BadRequest(f"{place}: there is no resource provider {uuid}.")
-    return drafts.of([slot])[0]
+    return found
 
 
 def _class_id(cloud: Snapshot, name: str, place: str) -> int:
