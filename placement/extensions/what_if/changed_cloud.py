@@ -13,7 +13,7 @@ from placement.domain.uuids import normalised
 from placement.errors import BadRequest
 from placement.extensions.what_if.as_if_released import freed, held_by
 from placement.extensions.what_if.drafts import Draft, Drafts
-from placement.extensions.what_if.schema import MOST_ADDED
+from placement.extensions.what_if.schema import MOST_ADDED, MOST_CHANGED
 from placement.extensions.what_if.trees import without
 from placement.handlers.filter_grammar import parse_member_of, parse_traits
 from placement.microversions import NEWEST
@@ -66,7 +66,7 @@ class WhatIf:
         return self._known[1]
 
     def _changed(self, cloud: Snapshot) -> Snapshot:
-        drafts = Drafts(cloud)
+        drafts = Drafts(cloud, MOST_CHANGED)
         self._change_all(cloud, drafts)
         self._change_named(cloud, drafts)
         self._add(cloud, drafts)

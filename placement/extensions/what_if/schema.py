@@ -10,8 +10,8 @@ from placement.schemas.json_schema import (
     closed_object,
 )
 
-#: how many providers the changes may add
-MOST_ADDED = 100_000
+#: how many providers may be changed, and how many added
+MOST_CHANGED = MOST_ADDED = 100_000
 
 _STOCK = closed_object(
     {name: rule for name, rule in RECORD.items() if name != "resource_provider_generation"}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement.extensions.what_if import changed_cloud
 from tests.functional.placement.small_cloud import expect, holding, numbered
 from tests.functional.placement.topology import Cloud
 
@@ -157,6 +158,12 @@ def test_an_explanation_is_of_the_changed_cloud(cloud):
 )
 def test_a_change_that_cannot_be_made_is_refused(cloud, change, words):
     assert words in refusal(cloud, change)
+
+
+def test_a_change_of_too_many_providers_is_refused(cloud, monkeypatch):
+    monkeypatch.setattr(changed_cloud, "MOST_CHANGED", 1)
+    change = {"all": {"classes": {"VCPU": {"total": 5}}}}
+    assert "if: at most 1 providers can be changed" in refusal(cloud, change)
 
 
 def test_the_place_of_a_wrong_change_is_told(cloud):
