@@ -56,27 +56,16 @@ def test_as_many_fit_as_can_be_claimed(stage, data):
         check(snapshot, request, explained)
 
 
+@pytest.mark.parametrize("kind", ["hosts as operators have them", "unlike groups on odd cells"])
 @SETTINGS
 @given(data=st.data())
-def test_as_many_fit_as_can_be_claimed_from_hosts_as_operators_have_them(stage, data):
-    cloud = data.draw(fleets())
+def test_as_many_fit_as_can_be_claimed_from(stage, kind, data):
+    drawn, asked = (cells, unlike_groups) if kind.startswith("unlike") else (fleets, flavors)
+    cloud = data.draw(drawn())
     stage.show(cloud)
     snapshot = stage.database.read(loading.load)
     for _ in range(QUESTIONS_PER_CLOUD):
-        question = data.draw(flavors())
-        note(stage.query(question))
-        request = Judge(stage, cloud, snapshot, 39).request(question)
-        check(snapshot, request, explain(snapshot, request, endless(), relaxations=False))
-
-
-@SETTINGS
-@given(data=st.data())
-def test_unlike_groups_of_several_classes_fit_as_often_as_can_be_claimed(stage, data):
-    cloud = data.draw(cells())
-    stage.show(cloud)
-    snapshot = stage.database.read(loading.load)
-    for _ in range(QUESTIONS_PER_CLOUD):
-        question = data.draw(unlike_groups())
+        question = data.draw(asked())
         note(stage.query(question))
         request = Judge(stage, cloud, snapshot, 39).request(question)
         check(snapshot, request, explain(snapshot, request, endless(), relaxations=False))
