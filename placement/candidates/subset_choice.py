@@ -164,14 +164,10 @@ def _is_rare(snapshot: Snapshot, trait: str) -> bool:
     return members is None or members.count <= _RARE
 
 
-def _providers_with_trait(snapshot: Snapshot, trait: str) -> Slots:
-    members = snapshot.with_trait.get(snapshot.names.trait_ids[trait])
-    return np.zeros(0, np.int32) if members is None else members.slots()
-
-
 def _roots_with_trait(snapshot: Snapshot, trait: str) -> Slots:
     """Return the roots that have a trait themselves."""
-    slots = _providers_with_trait(snapshot, trait)
+    members = snapshot.with_trait.get(snapshot.names.trait_ids[trait])
+    slots = np.zeros(0, np.int32) if members is None else members.slots()
     return slots[snapshot.forest.is_root[slots]]
 
 
@@ -183,17 +179,20 @@ def _of_group(snapshot: Snapshot, group: Group) -> Iterator[Slots]:
         yield root[[] if slot is None else [slot]]
     for names in group.required:
         if all(_is_rare(snapshot, name) for name in names):
-            slots = [_providers_with_trait(snapshot, name) for name in names]
-            yield np.unique(root[np.concatenate(slots)])
+            ids = (snapshot.names.trait_ids[name] for name in names)
+            yield _union([snapshot.roots_of_trait(trait_id) for trait_id in ids])
     for uuids in group.member_of:
-        members = [
-            snapshot.in_aggregate[key]
-            for key in snapshot.aggregates(uuids)
-            if key in snapshot.in_aggregate
-        ]
+        ids = snapshot.aggregates(uuids)
+        members = [snapshot.in_aggregate[key] for key in ids if key in snapshot.in_aggregate]
         if sum(each.count for each in members) <= _RARE:
-            slots = [each.slots() for each in members]
-            yield np.unique(root[np.concatenate([np.zeros(0, np.int32), *slots])])
+            yield _union([snapshot.roots_of_aggregate(key) for key in ids])
+
+
+def _union(sets: list[Slots]) -> Slots:
+    """Return what is in any of some ascending arrays, ascending."""
+    if len(sets) == 1:
+        return sets[0]
+    return np.unique(np.concatenate([np.zeros(0, np.int32), *sets]))
 
 
 def _able(snapshot: Snapshot, request: CandidateRequest, length: int) -> tuple[Slots, bool]:

@@ -60,7 +60,7 @@ class CloudColumns:
     :param aggregates_of: the ids of each provider's aggregates, by slot
     :param with_trait: the providers that have a trait, by trait id; unused traits are missing
     :param in_aggregate: likewise, by aggregate id
-    :param memo: what `remembered` has computed
+    :param memo: what `remembered` has computed; a change of usage keeps it
     """
 
     forest: Forest
@@ -112,14 +112,24 @@ class CloudColumns:
         return np.zeros(0, np.int32) if found is None else self.remembered("sharing", found.slots)
 
     def roots_of_aggregate(self, aggregate_id: int) -> Slots:
-        """Return the roots of all trees with a provider in the aggregate."""
-        members = self.in_aggregate[aggregate_id]
-        return self.remembered(
-            ("roots", aggregate_id), lambda: np.unique(self.forest.root[members.slots()])
-        )
+        """Return the roots of all trees with a provider in the aggregate, ascending."""
+        return self._roots_of("aggregate", self.in_aggregate, aggregate_id)
+
+    def roots_of_trait(self, trait_id: int) -> Slots:
+        """Return the roots of all trees with a provider that has the trait, ascending."""
+        return self._roots_of("trait", self.with_trait, trait_id)
+
+    def _roots_of(self, kind: str, sets: Mapping[int, SlotSet], key: int) -> Slots:
+        members = sets.get(key)
+        if members is None:
+            return np.zeros(0, np.int32)
+        return self.remembered((kind, key), lambda: np.unique(self.forest.root[members.slots()]))
 
     def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
-        """Return what `compute` gives, computed once for these columns."""
+        """Return what `compute` gives, computed once.
+
+        :param compute: computes it from anything but usage
+        """
         try:
             return self.memo[key]
         except KeyError:

@@ -13,6 +13,7 @@ whole cloud: `in_whole` turns the former into the latter.
 """
 
 import abc
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
@@ -24,6 +25,8 @@ from placement.candidates.cloud.snapshot import CloudColumns, Snapshot
 from placement.candidates.slots import SearchedSlot, SearchedSlots, WholeSlot, WholeSlots
 
 T = TypeVar("T")
+#: how many slots remembered subsets have together: bounds the memory, about 100 bytes for each
+_MOST_SLOTS = 65_536
 
 
 class SearchedTrees(abc.ABC):
@@ -117,21 +120,64 @@ def subset_of(
     :param anchors: the roots of the trees that may have candidates, ascending
     :param others: the roots of trees that only lend to them, ascending
     """
+    recent: _RecentSubsets = whole.remembered("subsets", _RecentSubsets)
+    key = anchors.tobytes(), others.tobytes()
+    found = recent.get(key)
+    if found is None:
+        found = _without_columns(whole, anchors, others)
+        if found is None:
+            return None
+        recent.note(key, found)
+    bare, slots = found
+    columns = _Converted(whole.columns, lambda column: column.among(slots))
+    return TreeSubset(
+        whole, dataclasses.replace(bare, columns=columns), slots, bound, lacks_singles
+    )
+
+
+def _without_columns(
+    whole: Snapshot, anchors: WholeSlots, others: WholeSlots
+) -> tuple[CloudColumns, WholeSlots] | None:
+    """Return all of a subset that no change of usage changes, and its slots in the whole cloud."""
     roots = WholeSlots(np.union1d(anchors, others)) if len(others) else anchors
     found = _forest_of(whole.forest, roots, np.isin(roots, anchors) if len(others) else None)
     if found is None:
         return None
     forest, slots = found
-    cloud = CloudColumns(
+    bare = CloudColumns(
         forest=forest,
         names=whole.names,
         aggregate_ids=whole.aggregate_ids,
-        columns=_Converted(whole.columns, lambda column: column.among(slots)),
+        columns={},
         aggregates_of=whole.aggregates_of.among(slots),
         with_trait=_Converted(whole.with_trait, lambda members: members.among(slots)),
         in_aggregate=_Converted(whole.in_aggregate, lambda members: members.among(slots)),
     )
-    return TreeSubset(whole, cloud, slots, bound, lacks_singles)
+    return bare, slots
+
+
+class _RecentSubsets:
+    """Subsets that searches looked at: the next request of their kind looks at the same trees."""
+
+    __slots__ = ("_known", "_slots")
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bytes], tuple[CloudColumns, WholeSlots]] = {}
+        self._slots = 0
+
+    def get(self, key: tuple[bytes, bytes]) -> tuple[CloudColumns, WholeSlots] | None:
+        """Return the subset of these anchors and others, if it is known."""
+        return self._known.get(key)
+
+    def note(self, key: tuple[bytes, bytes], subset: tuple[CloudColumns, WholeSlots]) -> None:
+        """Remember a subset, in place of all others if they would take too much memory."""
+        size = len(subset[1])
+        if size > _MOST_SLOTS:
+            return
+        if self._slots + size > _MOST_SLOTS:
+            self._known, self._slots = {}, 0
+        self._known[key] = subset
+        self._slots += size
 
 
 def _forest_of(

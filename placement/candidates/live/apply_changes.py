@@ -61,7 +61,9 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKin
         if kind == ChangeKind.USAGE and slot_of.get(provider_id, old.size) < old.size
     ]
     others = sorted(kinds.keys() - used_only)
-    new = dataclasses.replace(old, names=now, memo={})
+    # what the memo holds depends on all but usage
+    memo = old.memo if now is old.names and not others else {}
+    new = dataclasses.replace(old, names=now, memo=memo)
     if _is_renamed(old.names.classes, now.classes) or _is_renamed(old.names.traits, now.traits):
         empty = PreparedTexts.unwritten(old.size)
         new = dataclasses.replace(new, texts=empty, tree_texts=PreparedTexts.unwritten(old.size))
