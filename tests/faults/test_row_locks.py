@@ -40,8 +40,15 @@ def options(request, database_kind):
     """Return options: those of the test, or a short timeout for locks."""
     if not hasattr(request, "param"):
         return {}
-    impatient = {"PLACEMENT_DATABASE__CONNECTION_PARAMETERS": IMPATIENT[database_kind]}
-    return {"DEFAULT__DEBUG": "true", **impatient, **request.param}
+    more = dict(request.param)
+    limits = IMPATIENT[database_kind]
+    if "read_timeout" in more:
+        limits += f"&read_timeout={more.pop('read_timeout')}"
+    return {
+        "DEFAULT__DEBUG": "true",
+        "PLACEMENT_DATABASE__CONNECTION_PARAMETERS": limits,
+        **more,
+    }
 
 
 @pytest.fixture
@@ -105,18 +112,31 @@ def test_a_write_waits_for_another_program_that_holds_its_provider(service, data
     assert answer.result().status == 204
 
 
+def sent_at_once(service, database_url, beside, write):
+    """Return the statuses and codes of four writes whose row stays locked."""
+    with transaction(database_url) as other:
+        lock(other, ROOT)
+        answers = [beside(write, service) for _ in range(4)]
+        found = [answer.result() for answer in answers]
+    assert "Answers 503" not in service.log.read_text()
+    return {(one.status, one.code) for one in found}
+
+
+@pytest.mark.thorough
 def test_several_writes_that_wait_for_one_row_do_not_take_the_server_for_silent(
     service, database_url, beside
 ):
-    """Each gets what a single one gets: on PostgreSQL, they wait for one another, too."""
-    traits = {"resource_provider_generation": 1, "traits": []}
-    with transaction(database_url) as other:
-        lock(other, ROOT)
-        path = f"/resource_providers/{ROOT}/traits"
-        answers = [beside(service.put, path, traits) for _ in range(4)]
-        found = [answer.result() for answer in answers]
-    assert [(one.status, one.code) for one in found] == [(409, "placement.concurrent_update")] * 4
-    assert "Answers 503" not in service.log.read_text()
+    """Each gets what a single one gets: on PostgreSQL, they wait for one another, too.
+
+    It takes half a minute with the limits that Berth has by itself.
+    """
+
+    def write(service):
+        traits = {"resource_provider_generation": 1, "traits": []}
+        return service.put(f"/resource_providers/{ROOT}/traits", traits)
+
+    found = sent_at_once(service, database_url, beside, write)
+    assert found == {(409, "placement.concurrent_update")}
 
 
 def test_a_client_does_not_notice_a_deadlock(service, database_url, beside):
@@ -139,6 +159,8 @@ IMPATIENT = {
     "mariadb": "init_command=SET%20SESSION%20innodb_lock_wait_timeout%20%3D%201",
 }
 TWO_TRIES = {"PLACEMENT__ALLOCATION_CONFLICT_RETRY_COUNT": "2"}
+#: a wait for a lock as in `IMPATIENT`, and seconds after which a server is silent
+SHORT_LIMITS = TWO_TRIES | {"read_timeout": "3"}
 
 
 @pytest.mark.parametrize("options", [TWO_TRIES], indirect=True, ids=["two tries"])
@@ -151,6 +173,12 @@ def test_a_lock_that_stays_is_a_conflict_after_the_configured_tries(
         assert (answer.status, answer.code) == (409, "placement.concurrent_update")
     assert claim(service, ROOT).status == 204
     assert service.log.read_text().count("Runs again after lock_timeout") == 1
+
+
+@pytest.mark.parametrize("options", [SHORT_LIMITS], indirect=True, ids=["short limits"])
+def test_the_limits_for_locks_and_for_silence_may_be_shorter(service, database_url, beside):
+    found = sent_at_once(service, database_url, beside, lambda service: claim(service, ROOT))
+    assert found == {(409, "placement.concurrent_update")}
 
 
 def test_a_consumer_created_concurrently_is_a_conflict_and_no_lack_of_capacity(

@@ -6,7 +6,6 @@ import contextlib
 import pytest
 from sqlalchemy import event
 
-from placement.storage.database import engine
 from tests.databases.fixtures import CHOSEN
 from tests.databases.silence import between
 from tests.functional.placement.service import Service
@@ -31,11 +30,11 @@ def listener(database_url):
 
 
 @pytest.fixture
-def service(listener, monkeypatch):
-    monkeypatch.setattr(engine, "PATIENCE", PATIENCE)
+def service(listener):
     _, url = listener
     service = Service(url, placement_database__connection_parameters=LIMITS).unjudged()
     fill(service)
+    service.database.patience = PATIENCE
     yield service
     service.database.close()
 

@@ -72,7 +72,8 @@ class Database:
 
     `retries` counts by cause how often a transaction was run again. `statements` is the number of
     SQL statements that the calling thread has sent so far, without those that begin transactions.
-    `is_read_only` is the parameter.
+    `is_read_only` is the parameter. `patience` is how many seconds all tries together may take, for
+    transactions begun from now on.
 
     :param pause: waits for so many seconds
     :param clock: monotonic time in seconds
@@ -102,6 +103,7 @@ class Database:
         self._read_turn, self._write_turn = turns(self.engine)
         self._pause = pause
         self._clock = clock
+        self.patience = PATIENCE
         self.retries: collections.Counter[str] = collections.Counter()
         self._preparation = Preparation()
         #: when the database last answered
@@ -179,7 +181,7 @@ class Database:
         if self._driver is not None and not self._preparation.is_due:
             begun = self._clock()
             try:
-                with self._read_turn.taken(PATIENCE):
+                with self._read_turn.taken(self.patience):
                     rows = self._rows(self._driver, select, values)
                 self._statements.seconds += self._clock() - begun
                 return rows
@@ -220,13 +222,15 @@ class Database:
             yield connection
             connection.settle()
 
-    def write(self, operation: Operation[T], tries: int = TRIES, patience: float = PATIENCE) -> T:
+    def write(
+        self, operation: Operation[T], tries: int = TRIES, patience: float | None = None
+    ) -> T:
         """Run an operation in one transaction: all of it happens, or nothing.
 
         The operation is run again from its start after a failure that another writer caused
         (deadlock, serialization, a row of the same name inserted concurrently), after a connection
         lost before the commit, and after the operation itself raised LostRace; at most `tries`
-        times and for `patience` seconds. Then LostRace is raised.
+        times and for `patience` seconds (by default the database's). Then LostRace is raised.
 
         Raises ValueNotStorable if a value is too long or too large for its column (SQLite checks
         neither, and stores it), TooMuchAtOnce if a statement exceeds the database's limits, and
@@ -269,7 +273,7 @@ class Database:
         operation: Operation[T],
         tries: int = TRIES,
         begun: float | None = None,
-        patience: float = PATIENCE,
+        patience: float | None = None,
     ) -> T:
         """Run an operation in a transaction, again after each temporary failure.
 
@@ -283,6 +287,7 @@ class Database:
         """
         now = self._clock()
         begun = now if begun is None else begun
+        patience = self.patience if patience is None else patience
         longest = now - begun
         doubtful = False
         longest_statement: float = math.inf

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from placement.storage.database.engine import DatabaseSettings
+from placement.storage.driver import dialects, postgresql_sessions
 from placement.storage.driver.dialects import (
     DatabaseUnusable,
     DriverMissing,
@@ -188,3 +189,9 @@ def test_a_real_broken_key_of_sqlite_is_told_from_a_missing_value():
                 connection.execute(f"INSERT INTO t VALUES {values}")
         causes.append(failure_of(failed(IntegrityError, broken.value)))
     assert causes == ["duplicate", None]
+
+
+def test_no_wait_for_a_lock_takes_the_server_for_silent():
+    # a transaction of PostgreSQL that isn't the first to wait for a row waits twice
+    assert 2 * postgresql_sessions._LONGEST_WAIT < dialects._LONGEST_SILENCE
+    assert dialects.LONGEST_LOCK < dialects._LONGEST_SILENCE
