@@ -37,7 +37,7 @@ def _guest(document: Any, where: str) -> DescribedGuest:
         _flavor(_object(found.get("flavor"), f"{where}.flavor"), f"{where}.flavor"),
         _image(_object(found.get("image"), f"{where}.image"), f"{where}.image"),
         tuple(
-            _port(_object(one, f"{where}.devices[{number}]"), f"{where}.devices[{number}]")
+            _port(_object(one, f"{where}.devices[{number}]"), f"{where}.devices[{number}]", number)
             for number, one in enumerate(_list(found.get("devices"), f"{where}.devices"))
         ),
         _boolean(found.get("is_bfv"), f"{where}.is_bfv"),
@@ -68,8 +68,11 @@ def _image(found: Mapping[str, Any], where: str) -> GuestImage:
     )
 
 
-def _port(found: Mapping[str, Any], where: str) -> GuestPort:
-    """Read a port's `resource_request`, as the network service has it."""
+def _port(found: Mapping[str, Any], where: str, position: int) -> GuestPort:
+    """Read a port's `resource_request`, as the network service has it.
+
+    As nova has it, the id of a group is its suffix.
+    """
     groups = dict[str, RequestGroup]()
     documents = _list(found.get("request_groups"), f"{where}.request_groups")
     for number, document in enumerate(documents):
@@ -77,12 +80,12 @@ def _port(found: Mapping[str, Any], where: str) -> GuestPort:
         group = _object(document, place)
         resources = _object(group.get("resources"), f"{place}.resources")
         traits = _list(group.get("required"), f"{place}.required")
-        groups[f"_{_text(group.get('id', f'{where}-{number}'), f'{place}.id')}"] = RequestGroup(
+        groups[_text(group.get("id", f"_{position}-{number}"), f"{place}.id")] = RequestGroup(
             {name: _number(value, f"{place}.resources") for name, value in resources.items()},
             frozenset(_text(trait, f"{place}.required") for trait in traits),
         )
     together = _list(found.get("same_subtree"), f"{where}.same_subtree")
-    suffixes = frozenset(f"_{_text(one, f'{where}.same_subtree')}" for one in together)
+    suffixes = frozenset(_text(one, f"{where}.same_subtree") for one in together)
     return GuestPort(
         groups,
         (suffixes,) if suffixes else (),

@@ -96,24 +96,40 @@ def test_clouds_with_old_agents_ask_for_no_owner(sqlite_site, translate):
 
 
 def test_ports_are_given_as_the_network_service_has_them(translate):
+    first, second = "0fa1f48c-42c5-5b46-9e4a-5a5b4a0b0f01", "1d2b5d2e-7b0d-5b9b-8f6e-6f4c3f1d0a02"
     port = {
         "request_groups": [
             {
-                "id": "a",
+                "id": first,
                 "resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1000},
                 "required": ["CUSTOM_PHYSNET_A"],
             },
-            {"id": "b", "resources": {"NET_PACKET_RATE_KILOPACKET_PER_SEC": 1}},
+            {"id": second, "resources": {"NET_PACKET_RATE_KILOPACKET_PER_SEC": 1}},
         ],
-        "same_subtree": ["a", "b"],
+        "same_subtree": [first, second],
         "remote_managed": True,
     }
 
     (found,) = translate({"devices": [port]})
 
     assert found["holds"]["NET_BW_EGR_KILOBIT_PER_SEC"] == 1000
-    for part in ("required_a=CUSTOM_PHYSNET_A", "same_subtree=_a%2C_b", "COMPUTE_REMOTE_MANAGED"):
+    for part in (
+        f"required{first}=CUSTOM_PHYSNET_A",
+        f"same_subtree={first}%2C{second}",
+        "COMPUTE_REMOTE_MANAGED",
+    ):
         assert part in found["query"]
+
+
+def test_groups_of_ports_without_an_id_have_suffixes_that_placement_accepts(translate):
+    group = {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1000}}
+
+    (found,) = translate(
+        {"devices": [{"request_groups": [group, group]}, {"request_groups": [group]}]}
+    )
+
+    for suffix in ("_0-0", "_0-1", "_1-0"):
+        assert f"resources{suffix}=NET_BW_EGR_KILOBIT_PER_SEC%3A1000" in found["query"]
 
 
 def test_guests_may_come_from_standard_input(sqlite_site, monkeypatch):
