@@ -14,6 +14,9 @@ from compute.shares.giver import Giver
 from compute.shares.placing import places_of
 from compute.shares.preferences import Preferences
 
+#: classes of which a guest has no more than its flavor asks for
+SHARES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU")
+
 
 def lacking(
     requests: Iterable[ResourceRequest], givers: Sequence[Giver], held: ProviderAmounts

@@ -29,7 +29,7 @@ from compute.cli.output.recorded_consumers import RecordedPlaces
 from compute.maintenance.audit.audit import Auditor, Orphan
 from compute.maintenance.audit.deletion import Deletion
 from compute.maintenance.audit.grace import Grace
-from compute.maintenance.audit.lacking import lacking_guests
+from compute.maintenance.audit.misfits import misfit_guests
 from compute.maintenance.audit.suspects import suspects
 from compute.maintenance.journal import (
     Journal,
@@ -356,7 +356,7 @@ def _audit(
         if not asked.json and (found or asked.verbose):
             print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
         if not named:
-            tell.lacking(lacking_guests(site.client, admin_context(), site.cell, site.conf.host))
+            tell.misfits(misfit_guests(site.client, admin_context(), site.cell, site.conf.host))
         if asked.suspects:
             tell.suspects(suspects(site.client, admin_context()), RecordedPlaces(site.cell))
     return code

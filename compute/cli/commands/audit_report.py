@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from compute.cli.output.amounts import amounts_told
 from compute.cli.output.json_stream import JSONStream
 from compute.cli.output.recorded_consumers import RecordedPlaces
 from compute.maintenance.audit.audit import Orphan
-from compute.maintenance.audit.lacking import LackingGuest
+from compute.maintenance.audit.misfits import MisfitGuest
 from compute.maintenance.audit.suspects import ToldSuspects
 from placement.reports.lines import escaped
 
@@ -21,8 +22,8 @@ class Teller(Protocol):
     def __call__(self, orphan: Orphan, deleted: bool) -> None:
         """Report an orphan, and whether it was deleted."""
 
-    def lacking(self, guests: Iterable[LackingGuest]) -> None:
-        """Report guests that hold less than they should, after all orphans."""
+    def misfits(self, guests: Iterable[MisfitGuest]) -> None:
+        """Report guests that hold less or more than they should, after all orphans."""
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         """Report what placement suspects, after all orphans; None: it has no such list for us."""
@@ -55,16 +56,23 @@ class _Object:
     def __call__(self, orphan: Orphan, deleted: bool) -> None:
         self._stream.add(_as_json(orphan, self._named, deleted))
 
-    def lacking(self, guests: Iterable[LackingGuest]) -> None:
-        listed = [
-            {
-                "instance": one.instance.uuid,
-                "node": one.instance.node,
-                "lacking": dict(one.lacking),
-            }
+    def misfits(self, guests: Iterable[MisfitGuest]) -> None:
+        found = [
+            ({"instance": one.instance.uuid, "node": one.instance.node}, one.misfit)
             for one in guests
         ]
-        self._stream.closing = {"lacking": listed}
+        self._stream.closing = {
+            "lacking": [
+                guest | {"lacking": dict(misfit.lacking)}
+                for guest, misfit in found
+                if misfit.lacking
+            ],
+            "surplus": [
+                guest | {"surplus": dict(misfit.surplus)}
+                for guest, misfit in found
+                if misfit.surplus
+            ],
+        }
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         if found is None:
@@ -91,11 +99,21 @@ class _OrphanLines:
             self._journal = None
         print(described(orphan, self._named, deleted), flush=True)
 
-    def lacking(self, guests: Iterable[LackingGuest]) -> None:
+    def misfits(self, guests: Iterable[MisfitGuest]) -> None:
         for one in guests:
-            amounts = ", ".join(f"{n} {name}" for name, n in sorted(one.lacking.items()))
-            line = f"Instance {one.instance.uuid} on {one.instance.node} lacks {amounts}"
-            print(escaped(f"{line}: heal_allocations gives it what has room."), flush=True)
+            who, found = f"Instance {one.instance.uuid} on {one.instance.node}", one.misfit
+            told = []
+            if found.lacking:
+                amounts = amounts_told(found.lacking)
+                told.append(f"lacks {amounts}: heal_allocations gives it what has room.")
+            if found.surplus:
+                amounts = amounts_told(found.surplus)
+                told.append(
+                    f"holds {amounts} too much: heal_allocations with --instance and "
+                    "--force replaces all that it holds."
+                )
+            for text in told:
+                print(escaped(f"{who} {text}"), flush=True)
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         if found is None:

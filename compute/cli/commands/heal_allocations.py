@@ -16,6 +16,7 @@ from compute.cli.access.records_access import records
 from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.commands.heal_report import Report, reporting
 from compute.cli.console import say
+from compute.cli.output.amounts import amounts_told
 from compute.cli.output.progress import Bar
 from compute.maintenance.heal.guest_places import DriverPlaces
 from compute.maintenance.heal.heal import Healer, Healing, InstanceChanged
@@ -249,7 +250,7 @@ class _Healing:
             written = healing.writes
         mended = written and asked.mend_doubled
         if healing.lacking:
-            amounts = ", ".join(f"{n} {name}" for name, n in sorted(healing.lacking.items()))
+            amounts = amounts_told(healing.lacking)
             say(PROGRAM, f"instance {instance.uuid}: it lacks {amounts}: {healing.why}")
             self.codes.add(NOT_WRITTEN)
         if any(not (mended and one.can_be_mended) for one in healing.doubled):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from compute.cli.output.amounts import amounts_told
 from compute.cli.output.json_stream import JSONStream
 from compute.maintenance.heal.doubling import Doubled
 from compute.maintenance.heal.heal import Healing, HealStep
@@ -58,6 +59,11 @@ class _Text:
         uuid = healing.instance.uuid
         for one in healing.doubled:
             print(escaped(_told(healing, one, written and self._asked.mend_doubled)))
+        if healing.surplus:
+            print(
+                f"Instance {uuid} holds {amounts_told(healing.surplus)} too much: --force with "
+                "--instance replaces all that it holds."
+            )
         if not healing.writes:
             if self._asked.verbose:
                 print(_unhealed(healing))
@@ -92,7 +98,8 @@ class _Json:
         """Say nothing: the list has the instances."""
 
     def healed(self, healing: Healing, written: bool) -> None:
-        if not (healing.writes or healing.doubled or healing.lacking or self._asked.verbose):
+        wrong = healing.doubled or healing.lacking or healing.surplus
+        if not (healing.writes or wrong or self._asked.verbose):
             return
         result = healing.step.value
         if healing.writes:
@@ -104,6 +111,7 @@ class _Json:
                 "providers": dict(healing.names),
                 "reasons": dict(healing.reasons),
                 "lacking": dict(healing.lacking),
+                "surplus": dict(healing.surplus),
                 "doubled": [
                     _doubled(one, written and self._asked.mend_doubled) for one in healing.doubled
                 ],
@@ -178,4 +186,6 @@ def _unhealed(healing: Healing) -> str:
         return f"Instance {uuid} is undergoing a task state transition: {state}"
     if healing.lacking:
         return f"The allocation of instance {uuid} is all that there is room for."
+    if healing.surplus:
+        return f"The allocation of instance {uuid} lacks nothing."
     return f"The allocation of instance {uuid} is up-to-date. Nothing to be healed."

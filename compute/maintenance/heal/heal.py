@@ -59,7 +59,8 @@ class Healing:
     `reasons` is class → why it is allocated where it is, for allocations that are made anew;
     `names` is provider uuid → name, of the node's providers, if they were read. `doubled` is what
     the instance holds more than once. `lacking` is class → how much it lacks also afterwards,
-    because there is no room, as `why` says.
+    because there is no room, as `why` says. `surplus` is class → how much more it then holds than
+    its flavor asks for, without what is doubled.
     """
 
     instance: Instance
@@ -71,6 +72,7 @@ class Healing:
     doubled: list[Doubled] = field(default_factory=list)
     lacking: Amounts = field(default_factory=dict)
     why: str = ""
+    surplus: Amounts = field(default_factory=dict)
 
     @property
     def writes(self) -> bool:
@@ -165,13 +167,15 @@ class Healer:
         step, payload = self._with_its_owner(instance, current)
         placement, names = PlacedShares({}, {}), dict[str, str]()
         doubles: list[Doubled] = []
+        surplus: Amounts = {}
         rebuilt = force or not current["allocations"]
         if rebuilt:
             step = HealStep.UPDATE if current["allocations"] else HealStep.CREATE
             placement, names = self._new_allocations(instance, current)
             payload["allocations"] = dict(placement.allocations)
         else:
-            if missing := self._shortfalls.of(instance, current["allocations"]):
+            misfit = self._shortfalls.of(instance, current["allocations"])
+            if missing := misfit.lacking:
                 placement, names = self._new_allocations(instance, current)
                 whole = completed(payload["allocations"], placement.allocations, missing)
                 if whole != payload["allocations"]:
@@ -181,6 +185,11 @@ class Healer:
             if self._mend and any(one.can_be_mended for one in doubles):
                 step = HealStep.UPDATE
                 payload["allocations"] = mended(payload["allocations"], doubles)
+            if misfit.surplus:
+                # What was completed, or mended, may be right now.
+                told_already = {one.resource_class for one in doubles}
+                left = self._shortfalls.of(instance, payload["allocations"]).surplus
+                surplus = {name: n for name, n in left.items() if name not in told_already}
         if not payload["allocations"]:
             # Nothing of it has room: there is nothing to write.
             step = HealStep.NOTHING
@@ -200,6 +209,7 @@ class Healer:
             doubles,
             placement.lacking,
             placement.why,
+            surplus,
         )
 
     def apply(self, healing: Healing) -> None:

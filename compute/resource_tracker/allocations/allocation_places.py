@@ -17,11 +17,12 @@ from compute.requests.translation import healed_request
 from compute.shares.as_held import as_held
 from compute.shares.giver import Giver
 from compute.shares.known import recorded
+from compute.shares.lacking import SHARES
 from compute.shares.placing import UNSUFFIXED, Placed, leaves_a_choice, places_of
 from compute.shares.preferences import Preferences
 
 #: classes that are the tracker's to correct, whatever the flavor says
-OWNED = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU", PCI_DEVICE)
+OWNED = (*SHARES, PCI_DEVICE)
 #: the beginning of further ones
 _OWNED_BEGIN = "CUSTOM_PMEM_NAMESPACE_"
 _DISK = "DISK_GB"

@@ -15,7 +15,7 @@ from compute.cli.commands import audit as audit_command
 from compute.maintenance.audit import deletion
 from compute.maintenance.audit.deletion import Deletion
 from compute.maintenance.journal import entries
-from compute.records.instance import BUILDING, SHELVED_OFFLOADED
+from compute.records.instance import BUILDING, SHELVED_OFFLOADED, Flavor
 from tests.databases.fresh import SQLiteFiles
 from tests.functional.compute.maintenance.drivers import GUESTS
 from tests.functional.compute.maintenance.site import DRIVERS, HOST, Site
@@ -45,7 +45,7 @@ class Hosts:
 
     def guest(self, site, **fields):
         """Record an instance on one host."""
-        return site.guest(**({"vm_state": "active"} | fields))
+        return site.guest(**({"vm_state": "active", "flavor": Flavor(2, 2048)} | fields))
 
     def allocate(self, held, consumer=None, **more):
         with self.mine.placement() as outsider:

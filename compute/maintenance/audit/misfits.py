@@ -1,4 +1,4 @@
-"""Guests of this host that hold less in placement than their flavors ask for."""
+"""Guests of this host that hold less or more in placement than their flavors ask for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from compute.maintenance.guests.node_trees import NodeTrees
-from compute.maintenance.guests.shortfalls import Shortfalls
+from compute.maintenance.guests.shortfalls import Misfit, Shortfalls
 from compute.provider_tree.allocation_records import Amounts
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance, allows_resource_removal
@@ -18,17 +18,19 @@ _AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
-class LackingGuest:
-    """A guest, and class → how much it lacks."""
+class MisfitGuest:
+    """A guest, and what it holds too little or too much."""
 
     instance: Instance
-    lacking: Amounts
+    misfit: Misfit
 
 
-def lacking_guests(
+def misfit_guests(
     client: SchedulerReportClient, context: RequestContext, cell: CellDatabase, host: str
-) -> Iterator[LackingGuest]:
-    """Yield the host's guests that lack something; those that are being worked on are left out.
+) -> Iterator[MisfitGuest]:
+    """Yield the host's guests that lack something or hold too much.
+
+    Those that are being worked on are left out.
 
     Raises ConsumerAllocationRetrievalFailed, ResourceProviderRetrievalFailed,
     ResourceProviderAllocationRetrievalFailed, and ClientException.
@@ -38,8 +40,8 @@ def lacking_guests(
     for start in range(0, len(guests), _AT_ONCE):
         some = guests[start : start + _AT_ONCE]
         for guest, allocations in _held(client, context, some):
-            if missing := shortfalls.of(guest, allocations):
-                yield LackingGuest(guest, missing)
+            if misfit := shortfalls.of(guest, allocations):
+                yield MisfitGuest(guest, misfit)
 
 
 def _held(

@@ -1,4 +1,4 @@
-"""`audit` tells which guests of this host hold less than their flavors ask for."""
+"""`audit` tells which guests of this host hold less than their flavors ask for, or more."""
 
 import pytest
 
@@ -60,6 +60,24 @@ def test_what_lacks_is_told_class_by_class_and_group_by_group(site, allocate, ma
     assert ended.json["lacking"] == [{"instance": instance, "node": HOST, "lacking": lacks}]
     told = site.run("audit")
     assert (told.code, f"Instance {instance} on {HOST} lacks" in told.out) == (0, True)
+
+
+def test_what_is_too_much_is_told_and_heal_leaves_it(site, allocate):
+    instance = site.guest(flavor=flavor())
+    allocate(instance, {"": DISK, "_numa0": {**CELL, "VCPU": 3}, "_numa1": {"MEMORY_MB": 9}})
+    surplus = {"VCPU": 1, "MEMORY_MB": 9}
+    found = site.run("audit", "--json")
+    assert found.json["surplus"] == [{"instance": instance, "node": HOST, "surplus": surplus}]
+    assert (found.code, found.json["lacking"]) == (0, [])
+    told = site.run("audit").out
+    assert f"Instance {instance} on {HOST} holds" in told
+    before = held(site, instance)
+    healed = site.run("heal_allocations", "--json")
+    assert (healed.code, held(site, instance)) == (4, before)
+    assert healed.json["instances"][0]["surplus"] == surplus
+    assert "too much: --force with --instance replaces" in site.run("heal_allocations").out
+    assert site.run("heal_allocations", "--instance", instance, "--force").code == 0
+    assert site.run("audit", "--json").json["surplus"] == []
 
 
 def test_who_is_worked_on_is_not_judged(site, allocate):
