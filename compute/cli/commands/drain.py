@@ -11,12 +11,14 @@ from compute import exceptions
 from compute.cli.access import placement_access
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
+from compute.cli.access.request_settings import request_settings
 from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
 from compute.cli.console import say
 from compute.cli.output.progress import Bar
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.drain.candidate_places import CandidateSource
 from compute.maintenance.drain.draining import DrainedHost, DrainPlan, Holder, PlannedMove, planned
+from compute.maintenance.drain.guest_queries import GuestQueries
 from compute.maintenance.fitting import Questions
 from compute.maintenance.provider_details import all_providers, find_roots
 from compute.report import SchedulerReportClient
@@ -42,7 +44,8 @@ _OTHERS = 10
 def drain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     """Plan the moves that end what is over capacity on a host, and then empty it.
 
-    Each consumer is asked for elsewhere with what it holds now. A move goes where there is room
+    Each consumer is asked for elsewhere: a guest of the records with what its flavor asks for, as
+    nova's scheduler will ask, others with what they hold. A move goes where there is room
     after all moves before it, never to a host that is over capacity itself. Nothing is moved.
     """
     options = parser("drain", drain.__doc__ or "", EXIT_CODES)
@@ -71,7 +74,13 @@ def drain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         ):
             client = SchedulerReportClient(adapter, conf=conf)
             (root,) = find_roots(client, context, asked.host)
-            host = DrainedHost(client, context, root, lambda uuids: _watched(uuids, asked.json))
+            host = DrainedHost(
+                client,
+                context,
+                root,
+                GuestQueries(cell, request_settings(conf)),
+                lambda uuids: _watched(uuids, asked.json),
+            )
             cloud = CandidateSource(client, context, conf.scheduler.max_placement_results)
             plan = planned(host, cloud, Questions(adapter), asked.over_capacity)
             names = _names(client, plan, _OTHERS if asked.json else 0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import os_traits
 
 from compute.report import SchedulerReportClient
-from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
 from compute.report.wire.context import RequestContext
 from compute.report.wire.failures import Refusal
 
@@ -17,26 +16,6 @@ VERSION = "1.36"
 
 #: provider uuid → class → amount
 Amounts = Mapping[str, Mapping[str, int]]
-
-
-def query_of(own: Amounts, root: str, shared: Mapping[str, int]) -> str:
-    """Return the query of GET /allocation_candidates for what a consumer holds of a tree.
-
-    What it holds of the root and of `shared`, class → amount of providers that share, may come from
-    anywhere in the new tree; what it holds of a child comes from one provider there. Hosts whose
-    service is disabled take nothing new.
-    """
-    together = dict(own.get(root, {}))
-    for name, amount in shared.items():
-        together[name] = together.get(name, 0) + amount
-    groups = {"": RequestGroup(together)} if together else {}
-    children = sorted(uuid for uuid in own if uuid != root)
-    groups |= {f"_{number}": RequestGroup(own[uuid]) for number, uuid in enumerate(children, 1)}
-    return ResourceRequest(
-        groups,
-        group_policy="none" if len(children) > 1 else None,
-        root_forbidden=frozenset([os_traits.COMPUTE_STATUS_DISABLED]),
-    ).to_querystring()
 
 
 @dataclass(frozen=True)
@@ -49,7 +28,7 @@ class CandidatePlace:
 
 @dataclass(frozen=True)
 class QueriedPlaces:
-    """The candidates of one query.
+    """The candidates of one query, or of several of which any will do.
 
     :param places: all of them, those in the tree of the drained host included
     :param stock: (provider, class) → (capacity, used)
@@ -62,9 +41,19 @@ class QueriedPlaces:
     overfull: frozenset[str]
     is_cut: bool
 
+    @classmethod
+    def of_all(cls, parts: Sequence[QueriedPlaces]) -> QueriedPlaces:
+        """Return the candidates of several queries as those of one."""
+        return cls(
+            [place for one in parts for place in one.places],
+            {key: amounts for one in parts for key, amounts in one.stock.items()},
+            frozenset(root for one in parts for root in one.overfull),
+            any(one.is_cut for one in parts),
+        )
+
 
 class CandidateSource:
-    """Asks placement for candidates, each query once.
+    """Asks placement for candidates, each query once. Of several queries any answer will do.
 
     The methods raise Refusal if placement refuses, and ClientException if it is unreachable.
 
@@ -77,16 +66,20 @@ class CandidateSource:
         self._limit = limit
         self._found: dict[str, QueriedPlaces] = {}
 
-    def candidates(self, query: str) -> QueriedPlaces:
+    def candidates(self, queries: Sequence[str]) -> QueriedPlaces:
         """Return the candidates, up to the limit unless `all_candidates` was asked before."""
+        return QueriedPlaces.of_all([self._first(query) for query in queries])
+
+    def all_candidates(self, queries: Sequence[str]) -> QueriedPlaces:
+        """Return the candidates without a limit."""
+        for query in queries:
+            if self._first(query).is_cut:
+                self._found[query] = self._ask(query, None)
+        return self.candidates(queries)
+
+    def _first(self, query: str) -> QueriedPlaces:
         if query not in self._found:
             self._found[query] = self._ask(query, self._limit)
-        return self._found[query]
-
-    def all_candidates(self, query: str) -> QueriedPlaces:
-        """Return the candidates without a limit."""
-        if self.candidates(query).is_cut:
-            self._found[query] = self._ask(query, None)
         return self._found[query]
 
     def _ask(self, query: str, limit: int | None) -> QueriedPlaces:

@@ -19,8 +19,8 @@ from compute.maintenance.drain.candidate_places import (
     CandidateSource,
     Promises,
     QueriedPlaces,
-    query_of,
 )
+from compute.maintenance.drain.guest_queries import GuestQueries
 from compute.maintenance.fitting import BadQuestion, NotOffered, Questions
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
 from compute.report import SchedulerReportClient
@@ -46,14 +46,15 @@ class Excess:
 class Holder:
     """A consumer of the host, with what it holds there and of providers that share with it.
 
-    `consumer_type` is None where placement knows no types. `query` asks for the same elsewhere.
+    `consumer_type` is None where placement knows no types. `queries` ask for its share
+    elsewhere: any answer to any of them will do.
     """
 
     uuid: str
     consumer_type: str | None
     own: Amounts
     shared: Amounts
-    query: str
+    queries: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class DrainedHost:
     Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
     ConsumerAllocationRetrievalFailed and ClientException.
 
+    :param guests: say what each consumer asks for elsewhere
     :param watch: gets the uuids of the host's consumers, and yields them; it may show the progress
     """
 
@@ -105,6 +107,7 @@ class DrainedHost:
         client: SchedulerReportClient,
         context: RequestContext,
         root: str,
+        guests: GuestQueries,
         watch: Callable[[Sequence[str]], Iterable[str]],
     ) -> None:
         self.providers = read_tree(client, context, root)
@@ -125,9 +128,9 @@ class DrainedHost:
             own = {rp: amounts for rp, amounts in held.items() if rp in here}
             if own:
                 shared = {rp: amounts for rp, amounts in held.items() if rp in sharing}
-                query = query_of(own, self.root.uuid, _sums(shared.values()))
+                queries = guests.of(uuid, own, self.root.uuid, _sums(shared.values()))
                 kind = body.get("consumer_type")
-                self.holders.append(Holder(uuid, kind, own, shared, query))
+                self.holders.append(Holder(uuid, kind, own, shared, queries))
 
     @property
     def is_drained(self) -> bool:
@@ -232,7 +235,7 @@ class _Planner:
     def __init__(
         self,
         host: DrainedHost,
-        candidates: Callable[[str], QueriedPlaces],
+        candidates: Callable[[Sequence[str]], QueriedPlaces],
         only_excess: bool,
         prefer: Callable[..., tuple[float, str, CandidatePlace]],
     ) -> None:
@@ -280,7 +283,7 @@ class _Planner:
         self._plan.moves.append(PlannedMove(holder, place, list(others), over))
 
     def _fitting(self, holder: Holder) -> list[tuple[float, str, CandidatePlace]]:
-        found = self._promises.fitting(self._candidates(holder.query), self._host.root.uuid)
+        found = self._promises.fitting(self._candidates(holder.queries), self._host.root.uuid)
         return [(share, place.root, place) for share, place in found]
 
 
@@ -297,7 +300,7 @@ def _relief(holder: Holder, over: Iterable[Excess]) -> float:
 
 def _reason(holder: Holder, host: DrainedHost, cloud: CandidateSource, questions: Questions) -> str:
     """Return why a holder finds no place: Berth's own explanation where it gives one."""
-    found = cloud.all_candidates(holder.query)
+    found = cloud.all_candidates(holder.queries)
     if any(Promises().fitting(found, host.root.uuid)):
         return "the moves before it in this plan take the room"
     if any(place.root != host.root.uuid for place in found.places):
@@ -305,6 +308,6 @@ def _reason(holder: Holder, host: DrainedHost, cloud: CandidateSource, questions
     if found.places:
         return "only this host itself has room for it"
     try:
-        return str(questions.explain(holder.query, None, None)["message"])
+        return str(questions.explain(holder.queries[0], None, None)["message"])
     except (NotOffered, BadQuestion, Refusal, ClientException):
         return "no other host has room for it"

@@ -12,6 +12,10 @@ HOSTILE = "h\x1b[31möst\n"
 POOL = "11111111-0000-4000-8000-000000000001"
 
 
+#: the trait of hosts that nova-compute reports
+OWNER = ["OWNER_NOVA"]
+
+
 def stock(vcpu, memory=65536, reserved=0):
     return {
         "VCPU": {"total": vcpu, "reserved": reserved},
@@ -58,8 +62,8 @@ def test_the_move_that_ends_the_excess_comes_first(site, outsider, full):
 
 
 def test_the_plan_is_told_for_people(site, outsider, full):
-    host2 = outsider.provider("host2", inventory=stock(20))
-    host3 = outsider.provider("host3", inventory=stock(5))
+    host2 = outsider.provider("host2", inventory=stock(20), traits=OWNER)
+    host3 = outsider.provider("host3", inventory=stock(5), traits=OWNER)
     site.guest(uuid=full["b"])
 
     ended = site.run("drain", "--host", full["host1"], "--plan", "--over-capacity")
