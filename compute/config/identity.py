@@ -32,4 +32,10 @@ OPTIONS = [
         help="Driver to load: the name of an entry point of group `virt.drivers` (for example "
         "`host`), a name below the package `virt` (`fake.SmallFakeDriver`), or a full dotted path.",
     ),
+    cfg.BoolOpt(
+        "enable_new_services",
+        default=True,
+        help="Whether a new host takes instances. False is refused at a host's first start: no "
+        "command of this side enables it later.",
+    ),
 ]

@@ -33,6 +33,22 @@ OPTIONS = [
         item_type=types.String(choices=["user", "host", "deployment"]),
         help="Who may keep the secrets of emulated TPMs.",
     ),
+    cfg.StrOpt(
+        "swtpm_user",
+        default="tss",
+        help="The user that emulated TPMs run as. With swtpm_enabled the host must have it.",
+    ),
+    cfg.StrOpt(
+        "swtpm_group",
+        default="tss",
+        help="The group that emulated TPMs run as. With swtpm_enabled the host must have it.",
+    ),
+    cfg.IntOpt(
+        "num_intel_tdx_guests",
+        min=0,
+        help="How many guests can use Intel TDX, if that is fewer than the kernel says, or if the "
+        "kernel doesn't say it, as in a container.",
+    ),
     cfg.BoolOpt(
         "cpu_power_management",
         default=False,

@@ -1,6 +1,6 @@
 """Options of group [DEFAULT] for inventories: allocation ratios, reserved amounts, timing."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 GROUP = None
 
@@ -37,6 +37,12 @@ OPTIONS = [
     cfg.IntOpt(
         "reserved_host_memory_mb", default=512, min=0, help="MEMORY_MB kept for the host itself."
     ),
+    cfg.MultiOpt(
+        "reserved_huge_pages",
+        item_type=types.Dict(),
+        help="Huge pages kept for the host itself, of a NUMA cell: `node:0,size:2048,count:64`. "
+        "The size is in KiB, or has a unit, like 1GB.",
+    ),
     cfg.IntOpt(
         "reserved_host_disk_mb",
         default=0,
@@ -46,8 +52,14 @@ OPTIONS = [
     cfg.StrOpt(
         "instances_path",
         default="$state_path/instances",
-        help="Directory of the guests' disks, and of the image cache in `_base`. The libvirt "
+        help="Directory of the guests' disks, and of the image cache below it. The libvirt "
         "and host drivers report the size of its file system as DISK_GB.",
+    ),
+    cfg.BoolOpt(
+        "force_raw_images",
+        default=True,
+        help="Images become raw ones on the host. [libvirt]images_type = rbd needs that; without "
+        "it, lvm takes no qcow2 images.",
     ),
     cfg.IntOpt(
         "update_resources_interval",

@@ -49,11 +49,17 @@ class ServiceRunner:
     def start(self) -> UpdateOutcome:
         """Record the service and run the first update, the only one that may reshape.
 
-        Raises what `ComputeManager.init_host` and `pre_start_hook` raise; the service must not run
-        then.
+        Raises InvalidConfiguration for a new host that should be disabled, and what
+        `ComputeManager.init_host` and `pre_start_hook` raise; the service must not run then.
         """
         LOG.info("Starting the compute service of host %s", self.manager.host)
         service = self.cell.services.by_host(self.manager.host)
+        if service is None and not self.conf.enable_new_services:
+            raise exceptions.InvalidConfiguration(
+                f"enable_new_services is false, and host {self.manager.host} has no record of this "
+                "service: a new service would be disabled, and no command of Berth enables one. "
+                "Set it to true, and keep new instances away with `reserved` in placement."
+            )
         self.manager.init_host(service)
         if service is None:
             service = self._recorded()

@@ -32,7 +32,9 @@ class HostDriver(NodeDriver):
     def default_host_info(self) -> HostInfo:
         """Return what reads the kernel's files below the configured roots."""
         kernel = KernelFacts(self.conf.berth.sysfs_root, self.conf.berth.procfs_root)
-        return LinuxHostInfo(kernel, self.conf.instances_path)
+        return LinuxHostInfo(
+            kernel, self.conf.instances_path, self.conf.image_cache.subdirectory_name
+        )
 
     def init_host(self, host: str) -> None:
         """Take the host's name for the node, and see that machine and options make sense."""

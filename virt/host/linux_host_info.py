@@ -1,6 +1,7 @@
 """A machine as its kernel and its file system describe it."""
 
 import os
+from pathlib import Path
 
 from virt.host.kernel_facts import KernelFacts
 from virt.host.sysfs_devices import read_devices
@@ -13,12 +14,18 @@ from virt.node.pmem import read_namespaces
 class LinuxHostInfo:
     """Reads everything anew at each call; a virt.node.facts.HostInfo.
 
-    `instances_path` is where guests' disks are.
+    `instances_path` is where guests' disks are, `image_cache` the directory there that has images.
     """
 
-    def __init__(self, kernel: KernelFacts, instances_path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        kernel: KernelFacts,
+        instances_path: str | os.PathLike[str],
+        image_cache: str = "_base",
+    ) -> None:
         self._kernel = kernel
         self._instances_path = instances_path
+        self._image_cache = Path(instances_path, image_cache)
 
     def facts(self) -> HostFacts:
         """Return what the machine is and has, without its name: the service names the node."""
@@ -35,7 +42,7 @@ class LinuxHostInfo:
             memory_mb=memory.total_mb,
             cells=kernel.numa_nodes(),
             disk=disk_space(self._instances_path),
-            image_cache_gb=image_cache_gb(self._instances_path),
+            image_cache_gb=image_cache_gb(self._image_cache),
             creatable=devices.creatable,
             mediated_devices=devices.mediated,
             pci_devices=devices.pci,

@@ -8,10 +8,11 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from compute import exceptions
-from virt.node.disk import GIB, disk_space
+from virt.node.disk import GIB, disk_space, image_cache_gb
 from virt.node.facts import DiskSpace
 
 OPTION = "[libvirt]images_type"
@@ -36,6 +37,8 @@ class Disks:
     pool: str = "rbd"
     ceph_conf: str = ""
     ceph_user: str | None = None
+    #: the directory below `instances_path` that has the images
+    image_cache: str = "_base"
 
     def space(self, run: Run | None = None) -> DiskSpace:
         """Return how much there is, in whole GiB.
@@ -49,6 +52,10 @@ class Disks:
         if self.images_type == "lvm":
             return self._in_lvm(run)
         return disk_space(self.instances_path)
+
+    def image_cache_gb(self) -> int:
+        """Return what the image cache takes, in whole GiB; raises HostFactsError."""
+        return image_cache_gb(Path(self.instances_path, self.image_cache))
 
     def _in_ceph(self, run: Run) -> DiskSpace:
         user = ("--id", self.ceph_user) if self.ceph_user else ()

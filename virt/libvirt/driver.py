@@ -49,8 +49,14 @@ class LibvirtDriver(NodeDriver):
         host_info: HostInfo | None = None,
     ) -> None:
         super().__init__(virtapi, conf, host_info)
-        containers = self.conf.libvirt.virt_type == "parallels"
-        self.capabilities = {**self.capabilities, "supports_image_type_ploop": containers}
+        options = self.conf.libvirt
+        # A volume group takes images as they are, and can't have layers.
+        takes_qcow2 = options.images_type != "lvm" or self.conf.force_raw_images
+        self.capabilities = {
+            **self.capabilities,
+            "supports_image_type_ploop": options.virt_type == "parallels",
+            "supports_image_type_qcow2": takes_qcow2,
+        }
         self._node: str | None = None
 
     def default_host_info(self) -> HostInfo:

@@ -78,6 +78,7 @@ class GuestOptions:
     machine_types: Mapping[str, str] = field(default_factory=dict, hash=False)
     swtpm_enabled: bool = False
     supported_tpm_secret_security: tuple[str, ...] = _TPM_SECRETS
+    tdx_guests: int | None = None
     file_backed_memory: int = 0
 
 

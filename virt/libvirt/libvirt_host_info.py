@@ -12,18 +12,18 @@ from virt.libvirt.guest_kinds import guest_kinds
 from virt.libvirt.guest_traits import GuestOptions, Versions, guest_traits, parse_offer
 from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
-from virt.node.disk import image_cache_gb
 from virt.node.facts import Guest, HostFacts, NumaNode
-from virt.node.memory_encryption_slots import read_encryption_slots, switched_on
+from virt.node.memory_encryption_slots import TDX, of_tdx, read_encryption_slots, switched_on
 from virt.node.pmem import read_namespaces
 
 
 class LibvirtHostInfo:
     """Reads everything anew at each call.
 
-    `instances_path` is where guests' disks are. Below `sysfs_root` is what libvirt doesn't tell:
-    persistent memory, and how many guests can use some kinds of memory encryption. `options` and
-    `cpu` are what the operator decides of guests, `disks` where they have their disks.
+    `instances_path` is where guests' disks are if `disks` doesn't say it. Below `sysfs_root` is
+    what libvirt doesn't tell: persistent memory, and how many guests can use some kinds of memory
+    encryption. `options` and `cpu` are what the operator decides of guests, `disks` where they have
+    their disks.
     """
 
     def __init__(
@@ -36,7 +36,6 @@ class LibvirtHostInfo:
         disks: Disks | None = None,
     ) -> None:
         self._hypervisor = hypervisor
-        self._instances_path = instances_path
         self._sysfs_root = sysfs_root
         self._options = options or GuestOptions()
         self._cpu = cpu or CpuOptions()
@@ -61,7 +60,7 @@ class LibvirtHostInfo:
             cells=cells,
             guest_kinds=host.guest_kinds,
             disk=self._disks.space(),
-            image_cache_gb=image_cache_gb(self._instances_path),
+            image_cache_gb=self._disks.image_cache_gb(),
             creatable=devices.creatable,
             mediated_devices=devices.mediated,
             pci_devices=devices.pci,
@@ -95,6 +94,7 @@ class LibvirtHostInfo:
         known = {} if told is None else capabilities.parse_encryption(told)
         slots = switched_on(known, self._sysfs_root)
         counted = read_encryption_slots(self._sysfs_root) if None in slots.values() else {}
+        counted[TDX] = of_tdx(counted.get(TDX), self._options.tdx_guests)
         return {
             name: counted.get(name, 0) if number is None else number
             for name, number in slots.items()

@@ -1,5 +1,8 @@
 """The options of group [libvirt] that change what is reported."""
 
+import grp
+import pwd
+
 from oslo_config import cfg
 
 from compute import exceptions
@@ -20,6 +23,7 @@ def guest_options(conf: cfg.ConfigOpts) -> GuestOptions:
         swtpm_enabled=options.swtpm_enabled,
         supported_tpm_secret_security=tuple(options.supported_tpm_secret_security),
         file_backed_memory=options.file_backed_memory,
+        tdx_guests=options.num_intel_tdx_guests,
     )
 
 
@@ -44,6 +48,7 @@ def disks(conf: cfg.ConfigOpts) -> Disks:
         options.images_rbd_pool,
         options.images_rbd_ceph_conf,
         options.rbd_user,
+        conf.image_cache.subdirectory_name,
     )
 
 
@@ -63,12 +68,34 @@ def check_options(conf: cfg.ConfigOpts) -> None:
         raise exceptions.InvalidConfiguration(
             "[libvirt]images_type is lvm: [libvirt]images_volume_group has to name the group."
         )
-    if options.swtpm_enabled and options.virt_type not in _QEMU_TYPES:
+    if options.images_type == "rbd" and not conf.force_raw_images:
+        raise exceptions.InvalidConfiguration(
+            "[libvirt]images_type is rbd, which needs force_raw_images = true."
+        )
+    if options.swtpm_enabled:
+        _check_swtpm(conf)
+    if options.file_backed_memory:
+        _check_file_backed_memory(conf)
+
+
+def _check_swtpm(conf: cfg.ConfigOpts) -> None:
+    options = conf.libvirt
+    if options.virt_type not in _QEMU_TYPES:
         raise exceptions.InvalidConfiguration(
             f"[libvirt]swtpm_enabled needs [libvirt]virt_type kvm or qemu, not {options.virt_type}."
         )
-    if options.file_backed_memory:
-        _check_file_backed_memory(conf)
+    owners = {
+        ("user", options.swtpm_user): pwd.getpwnam,
+        ("group", options.swtpm_group): grp.getgrnam,
+    }
+    for (kind, name), look_up in owners.items():
+        try:
+            look_up(name)
+        except KeyError as error:
+            raise exceptions.InvalidConfiguration(
+                f"[libvirt]swtpm_enabled needs the {kind} that [libvirt]swtpm_{kind} names: this "
+                f"host has no {kind} {name}."
+            ) from error
 
 
 def _check_file_backed_memory(conf: cfg.ConfigOpts) -> None:

@@ -8,7 +8,6 @@ from virt.node.facts import DiskSpace, HostFactsError
 GIB = 1024**3
 #: of st_blocks, on any file system
 BLOCK = 512
-_IMAGE_CACHE = "_base"
 
 
 def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
@@ -27,12 +26,11 @@ def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
     )
 
 
-def image_cache_gb(instances_path: str | os.PathLike[str]) -> int:
-    """Return what the image cache takes of the disk, rounded up.
+def image_cache_gb(directory: str | os.PathLike[str]) -> int:
+    """Return what the image cache, the files of `directory`, takes of the disk, rounded up.
 
     Raises HostFactsError if it is unreadable.
     """
-    directory = Path(instances_path) / _IMAGE_CACHE
     size = 0
     try:
         with os.scandir(directory) as entries:

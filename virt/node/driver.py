@@ -16,6 +16,7 @@ from virt.node import pmem
 from virt.node.consumers import Consumers
 from virt.node.cpu_sets import CpuSets, configured_cpus, cpu_sets
 from virt.node.facts import HostFacts, HostFactsError, HostInfo
+from virt.node.kept_pages import kept_pages
 from virt.node.mdev_types import configured_types
 from virt.node.node_update import NodeUpdate
 from virt.node.placed_guest import places_of
@@ -170,6 +171,7 @@ def check_options(conf: cfg.ConfigOpts) -> None:
     configured_cpus(conf)
     parse_device_specs(conf.pci.device_spec)
     configured_types(conf)
+    kept_pages(conf)
     pmem.parse_labels(conf.libvirt.pmem_namespaces)
     try:
         check_renames(conf.berth.renamed_resource_classes)

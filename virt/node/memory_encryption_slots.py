@@ -9,7 +9,10 @@ from virt.node.host_files import parsed_if_there, whole_number
 
 _T = TypeVar("_T")
 
-_KINDS = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": "intel_tdx"}
+#: Intel's technology; libvirt doesn't say for how many guests
+TDX = "intel_tdx"
+
+_KINDS = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": TDX}
 
 
 def read_encryption_slots(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
@@ -34,6 +37,14 @@ def switched_on(slots: Mapping[str, _T], sysfs_root: str | os.PathLike[str]) -> 
     sev, es, snp = (_is_on(sysfs_root, name) for name in ("sev", "sev_es", "sev_snp"))
     is_on = {"amd_sev": sev, "amd_sev_es": sev and es and not snp, "amd_sev_snp": sev and snp}
     return {name: amount for name, amount in slots.items() if is_on.get(name, True)}
+
+
+def of_tdx(counted: int | None, configured: int | None) -> int:
+    """Return how many guests can use TDX: the lower of what the kernel and an option say.
+
+    Where neither says anything, none can.
+    """
+    return min((one for one in (counted, configured) if one is not None), default=0)
 
 
 def _is_on(sysfs_root: str | os.PathLike[str], parameter: str) -> bool:

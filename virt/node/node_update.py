@@ -19,6 +19,7 @@ from virt.node.cpu_sets import CpuSets
 from virt.node.cpu_traits import cpu_traits
 from virt.node.facts import HostFacts
 from virt.node.gpus import gpus
+from virt.node.kept_pages import kept_pages
 from virt.ownership import Ownership
 from virt.reshape import memory_encryption, numa, pcpu, shared_storage, vgpu
 from virt.reshape.removal import remove_provider
@@ -143,6 +144,7 @@ class NodeUpdate:
                 provider_layout.reserved_amounts(self.conf, totals, self.reserved_disk_gb),
                 lambda name: self.ratios_from(numa.inherited(now, name)),
                 disk_gb,
+                kept_pages(self.conf),
             )
         )
 

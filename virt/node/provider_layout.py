@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oslo_config import cfg
 
@@ -10,7 +10,8 @@ from compute import exceptions
 from compute.provider_tree.cells import cell_name
 from virt.inventory import Inventory, cell_inventories, hugepages_class, record
 from virt.node.cpu_sets import DEDICATED, CpuSets, listed
-from virt.node.facts import HostFacts
+from virt.node.facts import HostFacts, NumaNode
+from virt.node.kept_pages import KeptPages
 from virt.reshape import numa
 from virt.sriov import PhysicalFunction
 
@@ -73,6 +74,15 @@ class LayoutInput:
     reserved: Mapping[str, int]
     ratios: Ratios
     disk_gb: int
+    kept_pages: KeptPages = field(default_factory=dict)
+
+    def pages_kept_of(self, cells: Sequence[NumaNode]) -> dict[str, int]:
+        """Return class → how many huge pages of the cells the host keeps; all, if it has fewer."""
+        kept: Counter[str] = Counter()
+        for cell in cells:
+            for size, pages in cell.hugepages.items():
+                kept[hugepages_class(size)] += min(pages, self.kept_pages.get((cell.id, size), 0))
+        return dict(kept)
 
 
 def flat(node: LayoutInput) -> Layout:
@@ -84,7 +94,8 @@ def flat(node: LayoutInput) -> Layout:
         "DISK_GB": node.disk_gb,
         **hugepages(node.facts),
     }
-    return Layout(_inventory(totals, node.reserved, node.ratios(node.name)), [])
+    reserved = {**node.reserved, **node.pages_kept_of(node.facts.cells)}
+    return Layout(_inventory(totals, reserved, node.ratios(node.name)), [])
 
 
 def modelled(node: LayoutInput) -> Layout:
@@ -118,6 +129,11 @@ def modelled(node: LayoutInput) -> Layout:
         )
         if inventory
     ]
+    for name, cell in zip(names, facts.cells, strict=True):
+        kept = node.pages_kept_of([cell])
+        for own in (one.inventory for one in cells if one.name == name):
+            for pages in kept.keys() & own:
+                own[pages]["reserved"] = kept[pages]
     root = _inventory({"DISK_GB": node.disk_gb}, node.reserved, node.ratios(node.name))
     return Layout(root, cells)
 
@@ -140,7 +156,7 @@ def described(node: LayoutInput) -> Layout:
             "NUMA_MEMORY_MB": cell.memory_mb,
             **{hugepages_class(size): count for size, count in cell.hugepages.items()},
         }
-        if inventory := _inventory(totals, {}, {}):
+        if inventory := _inventory(totals, node.pages_kept_of([cell]), {}):
             cells.append(numa.CellProvider(cell_name(node.name, cell.id), node.name, inventory))
     return Layout(root, cells)
 

@@ -22,6 +22,7 @@ from tests.unit.virt.libvirt.hosts import (
 )
 from tests.unit.virt.libvirt.library import Altered, require_libvirt
 from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
+from tests.unit.virt.libvirt.owners import SWTPM_OWNERS
 from tests.unit.virt.node.hosts import GPUS, TYPE
 from virt.fake import MediumFakeDriver
 from virt.libvirt import LibvirtDriver
@@ -30,6 +31,7 @@ from virt.libvirt.libvirt_host_info import LibvirtHostInfo
 from virt.libvirt.options import cpu_options, disks, guest_options
 
 SERVER = {"DISK_GB": 1, "MEMORY_MB": 1024, "VCPU": 2}
+WITH_SWTPM = {"libvirt__swtpm_enabled": True, **SWTPM_OWNERS}
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
 
 
@@ -144,7 +146,7 @@ def test_placement_is_told_what_guests_can_have(start, outsider, tmp_path):
         "getLibVersion": 9_003_000,
         "getVersion": 8_000_000,
     }
-    host = start(uri, answers, libvirt__swtpm_enabled=True)
+    host = start(uri, answers, **WITH_SWTPM)
     assert told(outsider, host, asked) == sorted(f"COMPUTE_{one}" for one in asked)
 
     answers["getCapabilities"] = host_xml(domain_guest_xml("x86_64"))
@@ -233,7 +235,7 @@ def test_a_hypervisor_that_emulates_no_tpm_is_not_reported_with_one(start, tmp_p
         "getDomainCapabilities": lambda *kind: domain_xml(),
     }
     with pytest.raises(InvalidConfiguration, match=r"swtpm_enabled is set, but this host's"):
-        start(uri, answers, libvirt__swtpm_enabled=True)
+        start(uri, answers, **WITH_SWTPM)
 
 
 def test_a_hypervisor_whose_file_is_malformed_creates_nothing(start, tmp_path, caplog):

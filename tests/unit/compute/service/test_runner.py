@@ -98,6 +98,17 @@ def test_a_host_that_is_refused_leaves_no_service_record(runner, manager, cell, 
     assert cell.services.by_host("host1") is None
 
 
+def test_a_new_host_that_should_be_disabled_is_refused(runner, manager, cell):
+    """Nothing would ever enable it; one that is known goes on."""
+    runner.conf.set_override("enable_new_services", False)
+    with pytest.raises(exceptions.InvalidConfiguration, match="enable_new_services is false"):
+        runner.start()
+    assert (manager.calls, cell.services.by_host("host1")) == ([], None)
+    cell.services.create(Service(host="host1"))
+    runner.start()
+    assert len(manager.calls) == 2
+
+
 def test_a_later_start_uses_the_service_record_there_is(runner, manager, cell):
     cell.services.create(Service(host="host1"))
     runner.start()

@@ -75,6 +75,24 @@ def test_huge_pages_are_on_the_cell_that_has_them(make, machine, tree):
     assert set(tree.data("host1").inventory) == {"DISK_GB"}
 
 
+@pytest.mark.parametrize("form", ["flat", "standard", "numa"])
+def test_huge_pages_that_the_host_keeps_are_reserved_where_they_are(make, machine, tree, form):
+    """All of a cell's, where it has fewer than the option says."""
+    machine.set_hugepages(512, node=0)
+    machine.set_hugepages(16, node=1)
+    kept = [
+        {"node": "0", "size": "2048", "count": "100"},
+        {"node": "1", "size": "2MB", "count": "64"},
+    ]
+    options = {} if form == "flat" else {"berth__numa_classes": form}
+
+    driver = make(numa=form != "flat", reserved_huge_pages=kept, **options)
+    driver.update_provider_tree(tree, "host1")
+
+    wanted = {"host1": 116} if form == "flat" else {"host1_numa0": 100, "host1_numa1": 16}
+    assert {name: tree.data(name).inventory[PAGES]["reserved"] for name in wanted} == wanted
+
+
 def test_huge_pages_move_with_the_memory_of_their_guest(make, machine, tree):
     machine.set_hugepages(512, node=1)
     make().update_provider_tree(tree, "host1")
@@ -266,7 +284,7 @@ def test_the_image_cache_is_reserved_if_asked_for(
     make, tree, tmp_path, monkeypatch, counted, reserved
 ):
     monkeypatch.setattr(linux_host_info, "disk_space", lambda path: DiskSpace(77, 7))
-    cache = tmp_path / "guests" / "_base"
+    cache = tmp_path / "guests" / "_base_of_host1"
     cache.mkdir(parents=True)
     image = cache / "image"
     image.write_bytes(b"image")
@@ -276,6 +294,7 @@ def test_the_image_cache_is_reserved_if_asked_for(
     make(
         instances_path=str(tmp_path / "guests"),
         reserved_host_disk_mb=1024,
+        image_cache__subdirectory_name="_base_of_host1",
         workarounds__reserve_disk_resource_for_image_cache=counted,
     ).update_provider_tree(tree, "host1")
 

@@ -24,6 +24,7 @@ from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
 from tests.unit.virt.node.hosts import mdev_uuid
 from virt.driver import DriverLoadError, load_driver
 from virt.libvirt.guest_kinds import GuestKind
+from virt.libvirt.guest_traits import GuestOptions
 from virt.libvirt.hypervisor import Hypervisor
 from virt.libvirt.libvirt_host_info import LibvirtHostInfo
 from virt.libvirt.xml_reading import MalformedXML
@@ -143,10 +144,21 @@ def test_how_many_guests_can_use_tdx_is_for_the_kernel_to_say(altered, tmp_path)
     assert known == {"intel_tdx": 31}
 
 
-def test_where_nobody_says_how_many_there_are_none(altered, tmp_path):
-    text = encryption_of("<tdx supported='yes'/>")
-    known = info(altered(getDomainCapabilities=text), tmp_path).facts().encryption_slots
-    assert known == {"intel_tdx": 0}
+@pytest.mark.parametrize(("said", "slots"), [(None, 0), (7, 7)])
+def test_where_the_kernel_does_not_count_only_the_option_says_how_many(
+    altered, tmp_path, said, slots
+):
+    hypervisor = altered(getDomainCapabilities=encryption_of("<tdx supported='yes'/>"))
+    host = LibvirtHostInfo(
+        hypervisor, tmp_path, tmp_path / "sys", options=GuestOptions(tdx_guests=said)
+    )
+    assert host.facts().encryption_slots == {"intel_tdx": slots}
+
+
+def test_a_host_without_tdx_has_none_whatever_the_option_says(altered, tmp_path):
+    options = GuestOptions(tdx_guests=7)
+    host = LibvirtHostInfo(altered(), tmp_path, tmp_path / "sys", options=options)
+    assert host.facts().encryption_slots == {}
 
 
 @pytest.mark.parametrize("method", ["getCapabilities", "listAllDevices", "getInfo", "getCPUMap"])

@@ -3,6 +3,7 @@
 import pytest
 
 from compute.exceptions import InvalidConfiguration
+from tests.unit.virt.libvirt.owners import SWTPM_OWNERS
 from virt.libvirt.options import check_options
 
 FILES = {
@@ -21,6 +22,18 @@ FILES = {
         (
             {"libvirt__swtpm_enabled": True, "libvirt__virt_type": "lxc"},
             "swtpm_enabled needs .*virt_type kvm or qemu, not lxc",
+        ),
+        (
+            {"libvirt__swtpm_enabled": True, **SWTPM_OWNERS, "libvirt__swtpm_user": "no-such"},
+            "needs the user that .*swtpm_user names: this host has no user no-such",
+        ),
+        (
+            {"libvirt__swtpm_enabled": True, **SWTPM_OWNERS, "libvirt__swtpm_group": "no-such"},
+            "needs the group that .*swtpm_group names: this host has no group no-such",
+        ),
+        (
+            {"libvirt__images_type": "rbd", "force_raw_images": False},
+            "rbd, which needs force_raw_images = true",
         ),
         ({**FILES, "libvirt__virt_type": "lxc"}, "file_backed_memory needs .*, not lxc"),
         ({**FILES, "ram_allocation_ratio": None}, "needs ram_allocation_ratio = 1.0"),
@@ -41,7 +54,9 @@ def test_options_that_contradict_each_other_are_refused(make_conf, options, comp
         FILES,
         {"libvirt__images_type": "rbd"},
         {"libvirt__cpu_mode": "custom", "libvirt__cpu_models": ["Penryn"]},
-        {"libvirt__swtpm_enabled": True, "libvirt__virt_type": "qemu"},
+        {"libvirt__swtpm_enabled": True, "libvirt__virt_type": "qemu", **SWTPM_OWNERS},
+        {"libvirt__swtpm_user": "no-such", "libvirt__swtpm_group": "no-such"},
+        {"libvirt__images_type": "qcow2", "force_raw_images": False},
     ],
 )
 def test_others_are_taken(make_conf, options):
@@ -51,3 +66,18 @@ def test_others_are_taken(make_conf, options):
 def test_the_driver_refuses_them_at_its_start(make_driver):
     with pytest.raises(InvalidConfiguration, match="cpu_models has to name"):
         make_driver(libvirt__cpu_mode="custom")
+
+
+@pytest.mark.parametrize(
+    ("options", "takes"),
+    [
+        ({}, True),
+        ({"force_raw_images": False}, True),
+        ({"libvirt__images_type": "lvm"}, True),
+        ({"libvirt__images_type": "lvm", "force_raw_images": False}, False),
+    ],
+)
+def test_a_volume_group_without_raw_images_takes_no_qcow2(make_driver, options, takes):
+    """As nova 34 has it."""
+    driver = make_driver(libvirt__images_volume_group="nova", **options)
+    assert driver.capabilities_as_traits()["COMPUTE_IMAGE_TYPE_QCOW2"] is takes

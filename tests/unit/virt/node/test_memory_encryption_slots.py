@@ -2,7 +2,7 @@ import pytest
 
 from tests.unit.virt.host.machines import set_parameters, two_sockets
 from virt.node.facts import HostFactsError
-from virt.node.memory_encryption_slots import read_encryption_slots, switched_on
+from virt.node.memory_encryption_slots import of_tdx, read_encryption_slots, switched_on
 
 
 @pytest.fixture
@@ -56,3 +56,11 @@ def test_what_can_not_even_be_looked_for_is_named():
 
 def test_a_kernel_that_counts_none_has_none(machine):
     assert read_encryption_slots(machine.sysfs) == {}
+
+
+@pytest.mark.parametrize(
+    ("counted", "configured", "slots"),
+    [(None, None, 0), (31, None, 31), (None, 5, 5), (31, 5, 5), (31, 40, 31), (31, 0, 0)],
+)
+def test_of_tdx_the_lower_of_kernel_and_option_counts(counted, configured, slots):
+    assert of_tdx(counted, configured) == slots
