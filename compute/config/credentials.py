@@ -1,4 +1,4 @@
-"""Users and passwords that stand in URLs: they are sent, and shown nowhere.
+"""Users and passwords that stand in URLs: they are sent, and shown nowhere. A query is refused.
 
 Whoever reports a failed connection has its URL in the message: keystoneauth1, requests, the log.
 """
@@ -6,6 +6,7 @@ Whoever reports a failed connection has its URL in the message: keystoneauth1, r
 from __future__ import annotations
 
 import contextlib
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +27,7 @@ def load_session(conf: cfg.ConfigOpts, group: str) -> tuple[Any, Session]:
 
     Neither knows users that stand in URLs. Raise keystoneauth1's exceptions if the plugin is
     unknown or lacks an option it must have, and OptionError, which is one of them, for a URL that
-    is none.
+    is none, or that has a query.
     """
     with bare_urls(conf, group) as users:
         auth = loading.load_auth_from_conf_options(conf, group)
@@ -73,13 +74,32 @@ def bare_urls(conf: cfg.ConfigOpts, group: str) -> Iterator[dict[str, str]]:
 
 
 def _check(name: str, value: str) -> None:
-    """Raise keystoneauth1's OptionError if an option should be a URL, and isn't one."""
+    """Raise keystoneauth1's OptionError if an option should be a URL, and can't be used as one."""
     if not _is_url(value):
-        # a password before the host must not be shown
-        shown = value.rpartition("@")[2]
         raise OptionError(
-            f"{name} is not a URL: {shown!r}. Write it as http://host:port or https://host/path."
+            f"{name} is not a URL: {shown(value)!r}. Write it as http://host:port or "
+            "https://host/path."
         )
+    if "?" in value or "#" in value:
+        raise OptionError(
+            f"{name} has a query or a fragment, which no request can keep: {shown(value)!r} is "
+            "followed by more. Leave it out."
+        )
+
+
+def shown(value: str) -> str:
+    """Return of a URL, or what should be one, what may be shown.
+
+    Left out are a user before the host, a query, a fragment, and what is in the place of a port
+    without being one: it may be a password whose host is missing.
+    """
+    scheme, mark, rest = value.rpartition("@")[2].rpartition("://")
+    place = re.split("[?#]", rest)[0]
+    host, slash, path = place.partition("/")
+    name, colon, port = host.partition(":")
+    if colon and not (port.isdecimal() or name.startswith("[")):
+        return f"{scheme}{mark}{name}:…"
+    return f"{scheme}{mark}{host}{slash}{path}"
 
 
 def _is_url(text: str) -> bool:

@@ -16,6 +16,7 @@ SECRETS = ("hunter2", "HUNTER2", "aHVudGVyMi")
 DEAD = "127.0.0.1:9"
 USER = "nova:hunter2%2Fsecret"
 
+QUERY = "/placement?token=hunter2"
 LOG_IN = "auth_type = password\nusername = nova\nproject_name = service\n"
 DOMAINS = "user_domain_name = Default\nproject_domain_name = Default\n"
 #: what is wrong → the rest of the configuration file
@@ -35,6 +36,18 @@ WRONG = {
     "basic": f"[placement]\nauth_type = http_basic\nusername = nova\npassword = hunter2\n"
     f"endpoint = http://{DEAD}\n",
     "served": f"[placement]\nauth_type = admin_token\ntoken = t\nendpoint = http://{USER}@SERVED\n",
+    "query": f"[placement]\nauth_type = admin_token\ntoken = t\nendpoint = http://{DEAD}{QUERY}\n",
+    "served query": f"[placement]\nauth_type = admin_token\ntoken = t\nendpoint = http://SERVED{QUERY}\n",
+    "fragment": f"[placement]\nauth_type = none\nendpoint_override = http://{DEAD}/p#hunter2\n",
+    "network": f"[placement]\nauth_type = none\nendpoint_override = http://{DEAD}\n"
+    f"[neutron]\nauth_type = none\nendpoint_override = http://{USER}@{DEAD}{QUERY}\n",
+    "query of auth_url": f"[placement]\n{LOG_IN}{DOMAINS}password = p\nauth_url = http://{DEAD}/v3{QUERY}\n",
+    "user and query": f"[placement]\nauth_type = none\nendpoint_override = http://{USER}@{DEAD}{QUERY}\n",
+    "query of no URL": f"[placement]\nauth_type = none\nendpoint_override = {DEAD}{QUERY}\n",
+    "no @": f"[placement]\nauth_type = none\nendpoint_override = http://nova:hunter2/{DEAD}\n",
+    "query of the database": f"[placement_database]\nconnection = mysql+pymysql://{DEAD}/placement?user=nova&password=hunter2\n",
+    "query of no database": "[placement_database]\nconnection = nodb://nova/?password=hunter2\n",
+    "query of a file": "[placement_database]\nconnection = sqlite:///none.db?password=hunter2\n",
     "database": f"[placement_database]\nconnection = mysql+pymysql://{USER}@{DEAD}/placement\n",
     "no database": "[placement_database]\nconnection = nodb://nova:hunter2@/\n",
 }
@@ -43,6 +56,7 @@ RUN = {
     "agent": (berth_compute.main, ["--once"]),
     "agent --debug": (berth_compute.main, ["--debug", "--once"]),
     "tree": (nova_manage.main, ["placement", "tree"]),
+    "heal": (nova_manage.main, ["placement", "heal_allocations"]),
     "audit --debug": (nova_manage.main, ["--debug", "placement", "audit", "--json"]),
 }
 
