@@ -205,6 +205,13 @@ class ComputeDriver:
         """
         return self.list_instance_uuids()
 
+    def devices_of_guests(self) -> dict[str, list[str]]:
+        """Return uuid → addresses of the PCI devices, for each guest on this host that has some.
+
+        A device for one use that a guest has isn't given back.
+        """
+        raise NotImplementedError
+
     def get_num_instances(self) -> int:
         """Return the number of guests on this host."""
         return len(self.list_instances())

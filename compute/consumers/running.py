@@ -42,6 +42,26 @@ class RunningGuests:
             self._is_asked = True
         return self._listed
 
+    def devices(self) -> dict[str, str] | None:
+        """Return the address of each PCI device that a guest has → the guest's uuid.
+
+        None if the driver can't tell. Without a guest, every driver can.
+        """
+        guests = self.listed()
+        if not guests:
+            return None if guests is None else {}
+        ask = getattr(self._driver, "devices_of_guests", None)
+        try:
+            if ask is None:
+                raise NotImplementedError
+            return {address.lower(): guest for guest, found in ask().items() for address in found}
+        except NotImplementedError:
+            self.doubt = "the node's driver can't tell which devices its guests have"
+        except Exception as error:
+            # The hypervisor's library may raise anything.
+            self.doubt = f"the node's driver can't tell which devices its guests have: {error}"
+        return None
+
     def _ask(self) -> frozenset[str] | None:
         try:
             driver = self._driver = self._driver or self._load()

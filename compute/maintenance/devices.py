@@ -7,7 +7,7 @@ until an operator has wiped it and says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +15,7 @@ import os_traits
 from requests import Response
 
 from compute import exceptions
+from compute.maintenance.guests.running_devices import RunningDevices
 from compute.maintenance.journal import EntryKind, Journal
 from compute.maintenance.provider_details import (
     ProviderDetails,
@@ -50,16 +51,19 @@ class Device:
     """A provider for one use.
 
     `guest` is the instance that has the device according to the records of this host, None if they
-    know of none.
+    know of none; `running` is the guest of which the hypervisor says so. The hypervisor is asked of
+    a device that is burned otherwise, and `doubt` says why it can't tell.
     """
 
     provider: ProviderDetails
     guest: str | None
+    running: str | None = None
+    doubt: str = ""
 
     @property
     def state(self) -> State:
-        """Placement's holders and the records' guest both count as somebody who holds it."""
-        if self.provider.holders or self.guest:
+        """Placement's holders, the records' guest and the hypervisor's all hold it."""
+        if self.provider.holders or self.guest or self.running:
             return State.HELD
         return State.BURNED if self.reserved else State.FREE
 
@@ -75,8 +79,8 @@ class Device:
     @property
     def holders(self) -> list[str]:
         """Whoever holds it, placement's consumers first."""
-        known = list(self.provider.holders)
-        return known if self.guest is None or self.guest in known else [*known, self.guest]
+        known = [*self.provider.holders, self.guest, self.running]
+        return list(dict.fromkeys(one for one in known if one is not None))
 
 
 class DeviceConflict(Exception):
@@ -95,11 +99,16 @@ class OneTimeDevices:
     """
 
     def __init__(
-        self, client: SchedulerReportClient, context: RequestContext, cell: CellDatabase
+        self,
+        client: SchedulerReportClient,
+        context: RequestContext,
+        cell: CellDatabase,
+        running: RunningDevices,
     ) -> None:
         self._client = client
         self._context = context
         self._guests = _guests(cell)
+        self._running = running
 
     def rows(self, roots: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the providers' rows, by name: all, or those in the trees of these roots."""
@@ -115,13 +124,18 @@ class OneTimeDevices:
 
     def one(self, uuid: str) -> Device | None:
         """Read one device as it is now; None if there is no such device for one use."""
+        self._running.forget()
         provider = read_provider(self._client, self._context, uuid)
         if provider is None or TRAIT not in provider.traits:
             return None
         return self._seen(provider)
 
     def _seen(self, provider: ProviderDetails) -> Device:
-        return Device(provider, self._guests.get(provider.name))
+        device = Device(provider, self._guests.get(provider.name))
+        if device.state is not State.BURNED:
+            return device
+        guest, doubt = self._running.of(provider.name)
+        return replace(device, running=guest, doubt=doubt)
 
 
 def _guests(cell: CellDatabase) -> dict[str, str]:
@@ -143,11 +157,18 @@ class Release:
         context: RequestContext,
         devices: OneTimeDevices,
         journal: Journal,
+        in_doubt: bool = False,
     ) -> None:
+        """Release those, too, of which the hypervisor can't tell, if `in_doubt`."""
         self._client = client
         self._context = context
         self._devices = devices
         self._journal = journal
+        self._in_doubt = in_doubt
+
+    def may(self, device: Device) -> bool:
+        """Say whether the device is burned as far as it has to be known."""
+        return device.state is State.BURNED and (self._in_doubt or not device.doubt)
 
     def release(self, uuid: str) -> tuple[Device | None, bool]:
         """Set `reserved` of a burned device to 0, at the generation at which it was judged.
@@ -160,7 +181,7 @@ class Release:
         """
         for _ in range(ATTEMPTS):
             device = self._devices.one(uuid)
-            if device is None or device.state is not State.BURNED:
+            if device is None or not self.may(device):
                 return device, False
             self._note(device)
             freed = dict.fromkeys(device.reserved, 0)

@@ -66,6 +66,12 @@ class NodeDriver(ComputeDriver):
         with understood():
             return [guest.uuid for guest in self._host_info.guests()]
 
+    def devices_of_guests(self) -> dict[str, list[str]]:
+        """Return uuid → addresses of the guests' PCI devices, as far as they are known."""
+        with understood():
+            guests = self._host_info.guests()
+        return {one.uuid: list(one.pci_addresses) for one in guests if one.pci_addresses}
+
     def get_host_ip_addr(self) -> str:
         """Return the configured `my_ip`."""
         return self.conf.my_ip

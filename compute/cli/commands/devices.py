@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.cli.access import placement_access
+from compute.cli.access.host_driver import host_driver
 from compute.cli.access.placement_access import PlacementUnusable
 from compute.cli.access.records_access import records
 from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration, parser
@@ -31,6 +32,7 @@ from compute.maintenance.devices import (
     State,
     reserve_again,
 )
+from compute.maintenance.guests.running_devices import RunningDevices
 from compute.maintenance.journal import (
     Journal,
     JournalUnusable,
@@ -49,6 +51,7 @@ FAILED = 1
 UNKNOWN = 2
 BURNED = 3
 HELD = 4
+DOUBTED = 5
 
 EXIT_CODES = """\
 exit codes:
@@ -57,7 +60,12 @@ exit codes:
     2  there is no such host; or a device of --release or --undo is gone, or is another
     3  burned devices were found
     4  a device of --release is held by somebody, and left as it is
+    5  the driver can't tell whether a guest has a device of --release, which is left as it is
 """
+
+IN_DOUBT = "nobody can tell whether a guest has {}: {}. If you know that none has it: --force."
+#: who holds a device of which the hypervisor can't be asked here
+NOBODY_BUT = "nobody holds it, as far as placement and these records know"
 
 FAILURES = (
     PlacementUnusable,
@@ -74,7 +82,8 @@ def devices(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     """List devices for one use, and give burned ones back if asked to.
 
     A device with the trait HW_PCI_ONE_TIME_USE is reserved from its first allocation on. It is
-    burned when it is still reserved and nobody holds it any more. Wipe it, then --release it.
+    burned when it is still reserved and nobody holds it any more: no consumer, no instance of the
+    records, and no guest of the hypervisor. Wipe it, then --release it on its host.
     """
     asked = _parser().parse_args(arguments)
     _check(asked)
@@ -88,7 +97,11 @@ def devices(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             ) as adapter,
         ):
             client = SchedulerReportClient(adapter, conf=conf)
-            found = OneTimeDevices(client, admin_context(), cell)
+            running = RunningDevices(
+                [node.hypervisor_hostname for node in cell.compute_nodes.by_host(conf.host)],
+                lambda: host_driver(conf, cell),
+            )
+            found = OneTimeDevices(client, admin_context(), cell, running)
             run = _Run(asked, conf, client, found, RecordedConsumers(cell))
             with run.listed():
                 return run.undo() if asked.undo else run.release() if asked.release else run.show()
@@ -114,6 +127,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="UUID",
         help="give these devices back: set reserved to 0, unless somebody holds the device",
     )
+    options.add_argument(
+        "--force",
+        action="store_true",
+        help="with --release: also if the driver of this host can't tell whether a guest has it",
+    )
     add_journal_options(options, "--release", "reserve again what a journal says")
     options.add_argument("--json", action="store_true", help="one JSON object on stdout")
     placement_access.add_options(options)
@@ -128,8 +146,9 @@ def _check(asked: argparse.Namespace) -> None:
         raise UnusableInput(
             "--burned and --host list devices: they don't go with --release, --undo"
         )
-    if asked.journal and not asked.release:
-        raise UnusableInput("--journal is for --release.")
+    for option in ("journal", "force"):
+        if getattr(asked, option) and not asked.release:
+            raise UnusableInput(f"--{option} is for --release.")
     if asked.dry_run and not changing:
         raise UnusableInput("--dry-run is for --release and --undo.")
     for text in asked.release or ():
@@ -206,7 +225,7 @@ class _Run:
             Journal(journal, RELEASED_DEVICES) as opened,
             Bar("devices", len(uuids), hidden=asked.json) as bar,
         ):
-            release = Release(self._client, self._context, self._devices, opened)
+            release = Release(self._client, self._context, self._devices, opened, asked.force)
             for one in uuids:
                 with finished_first():
                     device, released = self._release(release, one)
@@ -215,13 +234,13 @@ class _Run:
                         told_of_journal = True
                     codes.append(self._tell_release(one, device, released))
                 bar.advance()
-        return next((code for code in (HELD, UNKNOWN) if code in codes), OK)
+        return next((code for code in (HELD, DOUBTED, UNKNOWN) if code in codes), OK)
 
     def _release(self, release: Release, one: str) -> tuple[Device | None, bool]:
         if not self._asked.dry_run:
             return release.release(one)
         device = self._devices.one(one)
-        return device, device is not None and device.state is State.BURNED
+        return device, device is not None and release.may(device)
 
     def _tell_release(self, one: str, device: Device | None, released: bool) -> int:
         if device is None:
@@ -233,10 +252,15 @@ class _Run:
             text = f"{dry}Released {name}."
         elif device.state is State.HELD:
             text = f"Left {name} as it is: {self._holders(device)}."
+        elif device.doubt:
+            say(PROGRAM, IN_DOUBT.format(escaped(name), device.doubt))
+            text = f"Left {name} as it is."
         else:
             text = f"{name} is free already."
         self._tell(device, text, released and not self._asked.dry_run)
-        return HELD if device.state is State.HELD else OK
+        if device.state is State.HELD:
+            return HELD
+        return DOUBTED if device.doubt and not released else OK
 
     def undo(self) -> int:
         """Reserve again what a journal says."""
@@ -279,6 +303,7 @@ class _Run:
                     for name, record in sorted(provider.inventories.items())
                 },
                 "holders": {holder: self._recorded.described(holder) for holder in device.holders},
+                "doubt": device.doubt or None,
                 "released": released,
             }
         )
@@ -292,7 +317,7 @@ class _Run:
         meaning = {
             State.FREE: "free",
             State.HELD: self._holders(device),
-            State.BURNED: "burned: nobody holds it",
+            State.BURNED: f"burned: {NOBODY_BUT if device.doubt else 'nobody holds it'}",
         }[device.state]
         return f"{provider.name}  {provider.uuid}  {amounts or 'no inventory'}  {meaning}"
 
@@ -300,6 +325,9 @@ class _Run:
         names = []
         for holder in device.holders:
             told = self._recorded.described(holder)
-            absent = "" if holder in device.provider.holders else ", by the records alone"
-            names.append(f"{holder} ({told}{absent})" if told else holder)
+            if holder not in device.provider.holders:
+                by_records = holder == device.guest
+                alone = "by the records alone" if by_records else "by the hypervisor alone"
+                told = f"{told}, {alone}" if told else alone
+            names.append(f"{holder} ({told})" if told else holder)
         return f"held by {', '.join(names)}"

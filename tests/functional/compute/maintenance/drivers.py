@@ -17,7 +17,7 @@ from virt.fake import (
 from virt.fake.driver import node_uuid
 
 MDEVS, NODES = "mdevs.json", "nodes.json"
-DEVICES = "devices.json"
+DEVICES, GIVEN = "devices.json", "given.json"
 GUESTS = "guests.json"
 CONTESTS, INTERRUPTS = "contests.json", "interrupts.json"
 
@@ -94,6 +94,13 @@ class RunningHost(MediumFakeDriver):
 
     def list_instance_uuids(self):
         return _read(self.conf, GUESTS, [])
+
+
+class PassingHost(RunningHost):
+    """Its hypervisor also tells which devices of a file it has given to guests."""
+
+    def devices_of_guests(self):
+        return _read(self.conf, GIVEN, {})
 
 
 class SilentHost(MediumFakeDriver):

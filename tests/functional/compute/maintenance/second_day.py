@@ -4,6 +4,7 @@ import contextlib
 from uuid import UUID
 
 from compute.records.cell_database import sqlite
+from compute.records.compute_node import ComputeNode
 from compute.records.instance import Flavor, Instance
 from placement.direct import PlacementDirect
 from tests.functional.compute.outsider import Outsider
@@ -30,6 +31,7 @@ def populate_second(folder):
     state = folder / "state2"
     state.mkdir()
     with contextlib.closing(sqlite.open_in(str(state))) as cell:
+        cell.compute_nodes.create(ComputeNode(FULL, "compute2", "compute2"))
         for uuid in (SMALL, LARGE):
             known = {"host": "compute2", "node": "compute2", "vm_state": "active"}
             cell.instances.create(Instance(uuid, flavor=Flavor(vcpus=4), **known))

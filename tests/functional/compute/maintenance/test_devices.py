@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from compute.records.compute_node import ComputeNode
 from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import HOST
@@ -25,6 +26,8 @@ def cards(site):
     """Give number → uuid: 0 is free, 1 held, 2 burned; another host has 3, which is burned."""
     with site.placement() as outsider:
         root = outsider.provider(HOST, inventory={"VCPU": {"total": 8}})
+        with site.cell() as cell:
+            cell.compute_nodes.create(ComputeNode(root, HOST, HOST))
         found = {}
         for number in (0, 1, 2, 3):
             host = root
@@ -55,7 +58,8 @@ def test_devices_are_listed_with_whoever_holds_them(site, cards):
         "free",
         f"held by {cards['guest']} (instance on {HOST})",
         "burned: nobody holds it",
-        "burned: nobody holds it",
+        # only its own host can tell
+        "burned: nobody holds it, as far as placement and these records know",
     ]
     assert f"  {cards[2]}  1 of 1 {CLASS} reserved  " in lines[2]
 
@@ -70,7 +74,7 @@ def test_burned_devices_of_a_host_are_listed_alone(site, cards):
 
 
 def test_a_burned_device_is_given_back_and_a_second_run_has_nothing_to_do(site, cards):
-    ended = site.run("devices", "--release", cards[2], cards[3], cards[0])
+    ended = site.run("devices", "--release", cards[2], cards[3], cards[0], "--force")
 
     assert (ended.code, ended.err) == (0, "")
     assert [line.split()[0] for line in ended.out.splitlines()] == [
@@ -91,7 +95,7 @@ def test_undo_reserves_what_the_journal_says(site, cards, tmp_path):
     site.run("devices", "--release", cards[2], "--journal", str(journal))
     with site.placement() as outsider:
         outsider.provider("gone-soon", cards["root"], stock(1), ONE_USE, uuid=NOBODY)
-    site.run("devices", "--release", NOBODY, "--journal", str(journal))
+    site.run("devices", "--release", NOBODY, "--force", "--journal", str(journal))
     with site.placement() as outsider:
         outsider.call("DELETE", f"/resource_providers/{NOBODY}")
     before = site.rows()
@@ -150,6 +154,7 @@ def test_what_somebody_holds_is_left_as_it_is(site, cards, number):
         ("--release", "me"),
         ("--journal", "file"),
         ("--dry-run",),
+        ("--force",),
         ("--burned", "--release", NOBODY),
         ("--undo", "file", "--release", NOBODY),
         ("--undo", "/nowhere/journal"),

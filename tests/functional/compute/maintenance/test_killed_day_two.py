@@ -60,7 +60,7 @@ def test_devices_are_given_back_whole_with_an_entry_in_the_journal(site, outside
         if died == KILLS:
             break
         journal = tmp_path / f"journal-{started}"
-        arguments = ["devices", "--journal", str(journal), "--release", *cards]
+        arguments = ["devices", "--force", "--journal", str(journal), "--release", *cards]
         if not killed(Command(site, *arguments), source, CARDS + 1, 0.03):
             assert Command(site, "devices", "--undo", str(journal)).end() == 0
             continue

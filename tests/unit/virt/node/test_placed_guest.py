@@ -115,3 +115,11 @@ def test_what_can_not_be_understood_is_told_as_elsewhere(driver, known, tree):
     known.failure = HostFactsError("guest", "makes no sense")
     with pytest.raises(InvalidConfiguration, match="makes no sense"):
         driver.places_of_guest(tree, "host1", "guest", WANTED)
+
+
+def test_devices_of_guests_are_told_by_their_addresses(driver, known):
+    known.there = [
+        pinned("guest", [4, 5], cell=1, pci_addresses=["0000:81:10.1"]),
+        pinned("other", [6], cell=1),
+    ]
+    assert driver.devices_of_guests() == {"guest": ["0000:81:10.1"]}
