@@ -29,7 +29,7 @@ from compute.cli.output.recorded_consumers import RecordedPlaces
 from compute.maintenance.audit.audit import Auditor, Orphan
 from compute.maintenance.audit.deletion import Deletion
 from compute.maintenance.audit.grace import Grace
-from compute.maintenance.audit.misfits import misfit_guests
+from compute.maintenance.audit.misfits import MisfitGuest, misfit_guests
 from compute.maintenance.audit.suspects import suspects
 from compute.maintenance.journal import (
     Journal,
@@ -70,8 +70,9 @@ EXIT_CODES = """\
 exit codes:
     0  there is nothing to do; with --undo: everything is back
     1  an error, or a deletion failed: it ends there
-    3  something is to be done, and not (all of it) deleted; what --suspects tells, what is left
-       alone, and guests that lack something don't count
+    3  something is to be done: allocations are left over, and not (all of them) deleted, or guests
+       lack something. What guests hold too much, what --suspects tells and what is left alone
+       doesn't count
     4  something was found, and deleted
     5  refused: records and driver prove nothing, or the records know no node of this host
 """
@@ -124,15 +125,24 @@ def _look_before(
 ) -> int:
     """Look a first time; if there are orphans, wait until their grace is over."""
 
+    allocations = guests = 0
+
     def look(site: _Site) -> int:
+        nonlocal allocations, guests
         grace.begin_look()
         for orphan in site.auditor(asked.json).orphans(asked.resource_provider, asked.all):
             grace.is_over(orphan)
+            allocations += 1
+        for guest in site.misfits(asked):
+            grace.is_over(guest)
+            guests += 1
         return OK
 
     code = _at_site(asked, conf, config_arguments, False, look)
-    if code == OK and (found := grace.end_look()):
-        many = "1 allocation" if found == 1 else f"{found} allocations"
+    if code == OK and grace.end_look():
+        many = "1 allocation" if allocations == 1 else f"{allocations} allocations"
+        if guests:
+            many += f", {guests} guest{'s' if guests > 1 else ''} with too little or too much"
         say(PROGRAM, f"the first look found {many}; the second one is in {asked.grace} seconds")
         time.sleep(asked.grace)
     return code
@@ -161,24 +171,26 @@ def _run_once(
         if not (auditor.roots or asked.all or asked.resource_provider):
             say(PROGRAM, NO_NODE.format(conf.state_path, conf.host))
             return REFUSED
-        orphans = _lasting(auditor.orphans(asked.resource_provider, asked.all), grace)
+        lasts = _lasts(grace)
+        orphans = filter(lasts, auditor.orphans(asked.resource_provider, asked.all))
+        guests = filter(lasts, site.misfits(asked))
         with Journal(journal) as opened:
-            return _audit(asked, orphans, Deletion(site.client, auditor, opened), note, site)
+            deletion = Deletion(site.client, auditor, opened)
+            code = _audit(asked, orphans, guests, deletion, note, site)
+        if grace is not None:
+            grace.end_look()
+        return code
 
     changes = bool(asked.delete or asked.undo) and not asked.dry_run
     return _at_site(asked, conf, config_arguments, changes, work)
 
 
-def _lasting(orphans: Iterator[Orphan], grace: Grace | None) -> Iterator[Orphan]:
-    """Yield the orphans that were found for long enough."""
+def _lasts(grace: Grace | None) -> Callable[[Orphan | MisfitGuest], bool]:
+    """Return what says of something found whether it was found for long enough."""
     if grace is None:
-        yield from orphans
-        return
+        return lambda found: True
     grace.begin_look()
-    for orphan in orphans:
-        if grace.is_over(orphan):
-            yield orphan
-    grace.end_look()
+    return grace.is_over
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,6 +213,14 @@ class _Site:
             NodeIdentity.from_config(self.conf).read(),
             lambda total: _bar(total, hidden),
         )
+
+    def misfits(self, asked: argparse.Namespace) -> Iterator[MisfitGuest]:
+        """Yield this host's guests that hold less or more than they should.
+
+        None if only one provider is looked at.
+        """
+        if asked.resource_provider is None:
+            yield from misfit_guests(self.client, admin_context(), self.cell, self.conf.host)
 
 
 @contextlib.contextmanager
@@ -328,6 +348,7 @@ def _check(asked: argparse.Namespace) -> None:
 def _audit(
     asked: argparse.Namespace,
     orphans: Iterator[Orphan],
+    guests: Iterator[MisfitGuest],
     deletion: Deletion,
     note: Callable[[Orphan], None],
     site: _Site,
@@ -352,14 +373,14 @@ def _audit(
                 to_do += now.to_do(named)
                 tell(now, gone)
                 note(now)
-        code = OK if not to_do else DELETED if deleted == to_do else FOUND
         if not asked.json and (found or asked.verbose):
             print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
-        if not named:
-            tell.misfits(misfit_guests(site.client, admin_context(), site.cell, site.conf.host))
+        lacking = 0 if named else tell.misfits(guests)
         if asked.suspects:
             tell.suspects(suspects(site.client, admin_context()), RecordedPlaces(site.cell))
-    return code
+    if lacking or deleted < to_do:
+        return FOUND
+    return DELETED if deleted else OK
 
 
 def _confirmed(orphans: Sequence[Orphan], named: bool) -> bool:

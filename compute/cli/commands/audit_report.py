@@ -22,8 +22,11 @@ class Teller(Protocol):
     def __call__(self, orphan: Orphan, deleted: bool) -> None:
         """Report an orphan, and whether it was deleted."""
 
-    def misfits(self, guests: Iterable[MisfitGuest]) -> None:
-        """Report guests that hold less or more than they should, after all orphans."""
+    def misfits(self, guests: Iterable[MisfitGuest]) -> int:
+        """Report guests that hold less or more than they should, after all orphans.
+
+        Return how many lack something: nothing is missing where a guest holds too much.
+        """
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         """Report what placement suspects, after all orphans; None: it has no such list for us."""
@@ -56,7 +59,7 @@ class _Object:
     def __call__(self, orphan: Orphan, deleted: bool) -> None:
         self._stream.add(_as_json(orphan, self._named, deleted))
 
-    def misfits(self, guests: Iterable[MisfitGuest]) -> None:
+    def misfits(self, guests: Iterable[MisfitGuest]) -> int:
         found = [
             ({"instance": one.instance.uuid, "node": one.instance.node}, one.misfit)
             for one in guests
@@ -73,6 +76,7 @@ class _Object:
                 if misfit.surplus
             ],
         }
+        return sum(bool(misfit.lacking) for _, misfit in found)
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         if found is None:
@@ -99,9 +103,11 @@ class _OrphanLines:
             self._journal = None
         print(described(orphan, self._named, deleted), flush=True)
 
-    def misfits(self, guests: Iterable[MisfitGuest]) -> None:
+    def misfits(self, guests: Iterable[MisfitGuest]) -> int:
+        count = 0
         for one in guests:
             who, found = f"Instance {one.instance.uuid} on {one.instance.node}", one.misfit
+            count += bool(found.lacking)
             told = []
             if found.lacking:
                 amounts = amounts_told(found.lacking)
@@ -114,6 +120,7 @@ class _OrphanLines:
                 )
             for text in told:
                 print(escaped(f"{who} {text}"), flush=True)
+        return count
 
     def suspects(self, found: ToldSuspects | None, places: RecordedPlaces) -> None:
         if found is None:

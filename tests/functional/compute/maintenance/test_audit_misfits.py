@@ -2,9 +2,12 @@
 
 import pytest
 
+from compute.maintenance.audit.grace import Grace
 from tests.functional.compute.maintenance.healed import flavor, held, uuids, with_gpu
 from tests.functional.compute.maintenance.site import HOST
 from virt.fake import FakeNUMAReshapeDriver
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_what_lacks_is_told_class_by_class_and_group_by_group(site, allocate, ma
     ended = site.run("audit", "--json")
     assert ended.json["lacking"] == [{"instance": instance, "node": HOST, "lacking": lacks}]
     told = site.run("audit")
-    assert (told.code, f"Instance {instance} on {HOST} lacks" in told.out) == (0, True)
+    assert (told.code, f"Instance {instance} on {HOST} lacks" in told.out) == (3, True)
 
 
 def test_what_is_too_much_is_told_and_heal_leaves_it(site, allocate):
@@ -83,6 +86,46 @@ def test_what_is_too_much_is_told_and_heal_leaves_it(site, allocate):
 def test_who_is_worked_on_is_not_judged(site, allocate):
     site.guest(flavor=flavor(), task_state="rebuilding")
     assert site.run("audit", "--json").json["lacking"] == []
+
+
+def test_what_lacks_is_still_to_be_done_when_all_leftovers_are_deleted(site, allocate):
+    instance = site.guest(flavor=flavor())
+    allocate(instance, {"": DISK, "_numa0": CELL})
+    allocate(NOBODY, {"": DISK})
+    assert site.run("audit", "--delete").code == 4
+    allocate(NOBODY, {"": DISK})
+    allocate(instance, {"": DISK})
+    ended = site.run("audit", "--delete", "--json")
+    assert ended.code == 3
+    assert [one["deleted"] for one in ended.json["allocations"]] == [True]
+    assert [one["instance"] for one in ended.json["lacking"]] == [instance]
+    assert (
+        site.run(
+            "audit", "--resource_provider", site.start_service_once(FakeNUMAReshapeDriver)
+        ).code
+        == 0
+    )
+
+
+def test_what_lacks_in_one_look_alone_is_not_counted(site, allocate, monkeypatch):
+    """Its scheduler or its agent was about to write it."""
+    instance = site.guest(flavor=flavor())
+    other = site.guest(flavor=flavor())
+    allocate(instance, {"": DISK})
+
+    def later(seconds):
+        allocate(other, {"": DISK, "_numa0": CELL})
+        clock.append(clock[-1] + seconds)
+
+    clock = [0.0]
+    monkeypatch.setattr("compute.cli.commands.audit.time.sleep", later)
+    monkeypatch.setattr(Grace.__init__, "__defaults__", (lambda: clock[-1],))
+    ended = site.run("audit", "--grace", "600", "--json")
+    assert ended.code == 3
+    assert [one["instance"] for one in ended.json["lacking"]] == [instance]
+    assert "0 allocations, 2 guests with too little or too much;" in ended.err
+    allocate(instance, {"": DISK, "_numa1": CELL})
+    assert site.run("audit", "--grace", "600").code == 0
 
 
 def test_heal_mends_what_is_told(site, allocate):

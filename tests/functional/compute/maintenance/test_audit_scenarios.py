@@ -6,7 +6,7 @@ import pytest
 
 from compute.cli.commands import audit as audit_command
 from compute.maintenance.journal import Journal
-from compute.records.instance import BUILDING, Instance
+from compute.records.instance import BUILDING, Flavor, Instance
 from compute.records.migration import CONFIRMED, ERROR, REVERTED, Migration
 from tests.functional.compute.maintenance.site import FLAVOR, HOST
 from virt.fake import MediumFakeDriver
@@ -26,7 +26,8 @@ def root(site):
 
 def guest(site, root, **fields):
     """Make an instance of the host with the allocations of its flavor; `fields` may differ."""
-    instance = Instance(**({"host": HOST, "node": HOST, "vm_state": "active"} | fields))
+    known = {"host": HOST, "node": HOST, "vm_state": "active", "flavor": Flavor(2, 2048, 20)}
+    instance = Instance(**(known | fields))
     with site.cell() as cell:
         cell.instances.create(instance)
     with site.placement() as outsider:
@@ -167,7 +168,7 @@ class TestWhoIsNoOrphan:
         assert site.run("audit", "--all").code == 0
 
     def test_an_instance_of_any_host_on_a_sharing_provider(self, site, root):
-        instance = guest(site, root)
+        instance = guest(site, root, flavor=Flavor(1, 0, 5))
         with site.placement() as outsider:
             pool = outsider.provider(
                 inventory={"DISK_GB": {"total": 500}}, traits=["MISC_SHARES_VIA_AGGREGATE"]
