@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from placement.app import api
+from placement.extensions.openapi import monitored
 from placement.extensions.openapi.document import document
 from placement.extensions.openapi.examples import example
 from placement.microversions import NEWEST, name
@@ -97,6 +98,7 @@ _TITLES = {
     "explain": "Why there is no candidate",
     "evacuation": "Emptying hosts",
     "openapi": "The description of the API",
+    "monitoring": "Metrics and health",
     "changes": "What changed",
     "suspects": "What may be wrong",
     "provider_tree_changes": "Writing whole trees",
@@ -145,6 +147,9 @@ def pages() -> dict[str, str]:
     by_tag: dict[str, list[tuple[str, str]]] = {}
     for path, methods in whole["paths"].items():
         for method, operation in methods.items():
+            if method == "head":
+                # it is as GET, without a body
+                continue
             by_tag.setdefault(operation["tags"][0], []).append((path, method))
     found = {"api.rst": _index(by_tag)}
     for tag, places in by_tag.items():
@@ -155,7 +160,8 @@ def pages() -> dict[str, str]:
 
 def _index(by_tag: Mapping[str, list[tuple[str, str]]]) -> str:
     standard = {path.replace("<", "{").replace(">", "}") for path in ROUTES}
-    assert len(api().routes) == len({p for v in by_tag.values() for p, _ in v})
+    described = {path for places in by_tag.values() for path, _ in places} - {*monitored.paths()}
+    assert len(api().routes) == len(described)
     lines = [_OPENING.format(newest=name(NEWEST))]
     for title, wanted in (("OpenStack Placement's", True), ("Berth's", False)):
         lines += [_title(title, "=")]
@@ -182,7 +188,9 @@ def _section(path: str, method: str, whole: Any, newest: Any) -> str:
     since = operation.get("x-openstack", {}).get("min-ver", "1.0")
     lines = [_title(f"{method.upper()} {path}", "=")]
     rule = f" Policy: ``{operation['x-policy']}``." if "x-policy" in operation else ""
-    lines += [f"{operation['summary']} Since {since}.{rule}", ""]
+    since = "" if operation["tags"] == [monitored.TAG] else f" Since {since}."
+    more = operation.get("description", "").replace("`", "``")
+    lines += [f"{operation['summary']}{since}{rule}", "", *([more, ""] if more else [])]
     lines += _parameters(operation)
     lines += _example(path, method)
     now = newest["paths"][path][method]
@@ -222,6 +230,9 @@ def _row(first: str, *others: str) -> Iterator[str]:
 
 def _example(path: str, method: str) -> Iterator[str]:
     place = f"{method.upper()} {path}"
+    if path in monitored.paths():
+        yield from ("`Monitoring <../monitoring.rst>`_ shows what it answers.", "")
+        return
     shown = example(method.upper(), path)
     yield from (".. code-block:: bash", "", *_indented(curl(place)), "")
     if place in FILES:

@@ -53,6 +53,29 @@ def complaints_by_document(exchange: Any) -> list[str]:
     return _of_body(version, exchange, media_type, content[media_type])
 
 
+def complaints_of_monitoring(exchange: Any) -> list[str]:
+    """Return how the answer of a page of metrics, or of a probe, differs from the document."""
+    operation = of_version(NEWEST)["paths"][exchange.path].get(exchange.method.lower())
+    if operation is None:
+        return []
+    answer = operation["responses"].get(str(exchange.status))
+    if answer is None:
+        return [f"the document doesn't have the status {exchange.status}"]
+    if exchange.method == "HEAD":
+        return [f"the body {exchange.body!r}"] if exchange.body else []
+    kind, content = exchange.headers.get("content-type"), answer.get("content", {})
+    if kind is None:
+        return [f"the document has {content}, not nothing"] if content else []
+    media_type = kind.partition(";")[0]
+    if media_type not in content:
+        return [f"the document doesn't have {media_type}"]
+    if not media_type.endswith("json"):
+        return []
+    judge = _judge(json.dumps(content[media_type]["schema"]))
+    found = judge.iter_errors(json.loads(exchange.body))
+    return [f"the document: {error.message} at {list(error.instance_path)}" for error in found]
+
+
 def _of_headers(version: Version, exchange: Any, answer: dict[str, Any]) -> list[str]:
     """Return what is wrong with the headers that the document knows."""
     described = {

@@ -28,7 +28,7 @@ from placement.schemas.refusals import (
     UNAVAILABLE,
     UNNEGOTIATED,
 )
-from tests.document import complaints_by_document
+from tests.document import complaints_by_document, complaints_of_monitoring
 
 API = api()
 RESPONSES = API.responses
@@ -102,10 +102,10 @@ _FOR_PROMETHEUS = ("/metrics", "/metrics/providers")
 
 def complaints(exchange: Exchange) -> list[str]:
     """Return what is wrong with the response, a line each; an empty list if nothing is."""
-    if exchange.path in _FOR_PROMETHEUS:
-        return []
-    is_ours = exchange.path in _PROBES or _PAGE.fullmatch(exchange.path)
-    if is_ours and "x-openstack-request-id" not in exchange.headers:
+    is_probe = exchange.path in _PROBES and "x-openstack-request-id" not in exchange.headers
+    if is_probe or exchange.path in _FOR_PROMETHEUS:
+        return [f"{exchange}: {complaint}" for complaint in complaints_of_monitoring(exchange)]
+    if _PAGE.fullmatch(exchange.path) and "x-openstack-request-id" not in exchange.headers:
         return []
     found = [*_of_request_id(exchange), *_of_header_names(exchange)]
     text = exchange.headers.get("openstack-api-version")

@@ -375,6 +375,7 @@ BETWEEN_FEATURES = {
     "evacuation": {"claims", "explain", "what_if"},
     "explain": {"what_if"},
     "monitoring": {"suspects"},
+    "openapi": {"monitoring"},
 }
 #: what connects the parts, and so knows the features
 ABOVE_FEATURES = {"app", "cli", "deploy", "extensions", "search_parts", "searching", "wsgi"}

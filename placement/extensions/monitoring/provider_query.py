@@ -20,8 +20,10 @@ INFO, TRAIT, ALLOCATIONS = "provider_info", "provider_trait", "resource_provider
 #: all families, and those that are shown if none is asked for
 FAMILIES = (*OF_CLASS, INFO, TRAIT, ALLOCATIONS)
 USUAL = (*OF_CLASS, INFO)
-#: the longest pattern in characters, and the bytes that a compiled pattern may take
-_LONGEST, _LARGEST = 1_000, 1 << 20
+#: the longest pattern in characters
+LONGEST_PATTERN = 1_000
+#: the bytes that a compiled pattern may take
+_LARGEST = 1 << 20
 
 
 class UnanswerableQuery(ValueError):
@@ -90,9 +92,9 @@ def _pattern(values: list[str]) -> Callable[[str], bool]:
     """Return a test of whole names. It takes time linear in the name, whatever the pattern."""
     if not values:
         return lambda name: True
-    if len(values) > 1 or len(values[0]) > _LONGEST:
+    if len(values) > 1 or len(values[0]) > LONGEST_PATTERN:
         raise UnanswerableQuery(
-            f"traits is one regular expression of at most {_LONGEST} characters."
+            f"traits is one regular expression of at most {LONGEST_PATTERN} characters."
         )
     # the regular expressions of this library are those of Rust, which don't backtrack
     limits = jsonschema_rs.RegexOptions(size_limit=_LARGEST, dfa_size_limit=_LARGEST)

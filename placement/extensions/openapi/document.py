@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from oslo_policy import policy
 
+from placement.extensions.openapi import monitored
 from placement.extensions.openapi.answers import HEADERS_AT, EndpointPlace, answers, header_rule
 from placement.extensions.openapi.examples import example
 from placement.extensions.openapi.forms import Forms, camel, shared
@@ -35,8 +36,13 @@ def document(api: Api, version: Version | None = None) -> Json:
         some versions don't have
     """
     if version is not None:
-        return _document(api, version)
-    return joined({each: _document(api, each) for each in HISTORY})
+        found = _document(api, version)
+    else:
+        found = joined({each: _document(api, each) for each in HISTORY})
+    if api.features:
+        found["paths"] |= monitored.paths()
+        found["tags"].append({"name": monitored.TAG})
+    return found
 
 
 def _document(api: Api, version: Version) -> Json:
