@@ -5,8 +5,8 @@ of their rows.
 """
 
 import datetime
-import itertools
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -27,8 +27,8 @@ from placement.storage.tables import resource_providers as providers
 Time = datetime.datetime | None
 #: a row of a statement; what it has is up to the statement
 Row = Sequence[Any]
-#: how many instances on several hosts are kept in memory; if there are more, they are read twice
-_FEW = 10_000
+#: from when times are counted that are kept in few bytes, and what stands for none
+_EPOCH, _NEVER = datetime.datetime(1970, 1, 1), -(1 << 63)
 #: rows that are fetched from the driver together
 _BATCH = 4096
 
@@ -224,28 +224,30 @@ def split_instances(connection: Connection) -> Iterator[SplitInstance]:
     A migration belongs to no instance by name. It is taken for that of any instance of the same
     project that holds something of a tree of which the migration holds something, too.
     """
-    rows = _stream(connection, _SPLIT_INSTANCES)
-    few = list(itertools.islice(rows, _FEW + 1))
-    rows.close()
-
-    def instances() -> Iterable[Row]:
-        return few if len(few) <= _FEW else _stream(connection, _SPLIT_INSTANCES)
-
+    # the grouping looks at all allocations, so it is asked for once; a row takes 24 bytes here
+    ids, of_projects, times = array("q"), array("q"), array("q")
+    for consumer_id, project_id, since in _stream(connection, _SPLIT_INSTANCES):
+        ids.append(consumer_id)
+        of_projects.append(project_id)
+        times.append(_microseconds(_time(since)))
     # the migrations are only those under way, so there are few
     migrating_from: dict[int, set[int]] = {}
-    for project_id, root_id in connection.execute(_MIGRATIONS) if few else ():
+    for project_id, root_id in connection.execute(_MIGRATIONS) if ids else ():
         migrating_from.setdefault(project_id, set()).add(root_id)
-    projects: dict[int, int] = {}
-    if migrating_from:
-        projects = {row[0]: row[1] for row in instances() if row[1] in migrating_from}
+    projects = {
+        consumer_id: project_id
+        for consumer_id, project_id in zip(ids, of_projects, strict=True)
+        if project_id in migrating_from
+    }
     migrating = {
         consumer_id
         for ids in lists(projects)
         for consumer_id, root_id in connection.execute(_TREES_OF_CONSUMERS, {"ids": ids})
         if root_id in migrating_from[projects[consumer_id]]
     }
-    for consumer_id, _, since in instances():
-        yield SplitInstance(consumer_id, _time(since), consumer_id in migrating)
+    for consumer_id, passed in zip(ids, times, strict=True):
+        since = None if passed == _NEVER else _EPOCH + datetime.timedelta(microseconds=passed)
+        yield SplitInstance(consumer_id, since, consumer_id in migrating)
 
 
 def untyped(connection: Connection, after: int, limit: int) -> list[tuple[int, Time]]:
@@ -295,6 +297,10 @@ def tree_times(connection: Connection, root_ids: Collection[int]) -> dict[int, T
 def _time(value: str | Time) -> Time:
     # SQLite returns a time that was computed as a text
     return datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _microseconds(time: Time) -> int:
+    return _NEVER if time is None else (time - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def _stream(

@@ -20,6 +20,7 @@ from tests.functional.placement.extensions.suspects.clouds import (
     suspects,
     whom,
 )
+from tests.functional.placement.service import statements
 from tests.functional.placement.small_cloud import expect, numbered
 
 
@@ -29,9 +30,7 @@ def at_once(new_service):
     return new_service(berth__suspects_grace=0)
 
 
-@pytest.mark.parametrize("few", [1, 3, 10_000])
-def test_more_instances_than_are_kept_are_told_as_well(at_once, monkeypatch, few):
-    monkeypatch.setattr(rows, "_FEW", few)
+def test_instances_beside_a_migration_of_their_project_and_host_are_left_out(at_once):
     hosts = [provider(at_once, n, VCPU=50) for n in (1, 2, 3, 4)]
     for number in range(1, 6):
         hold(at_once, number, {uuid: {"VCPU": 1} for uuid in hosts[:2]}, project=f"p{number % 2}")
@@ -44,6 +43,18 @@ def test_more_instances_than_are_kept_are_told_as_well(at_once, monkeypatch, few
     found = [one["consumer"] for one in of_kind(at_once, "two_roots")]
     assert found == [numbered("c", 2), numbered("c", 4)]
     assert on_three not in found
+
+
+def test_all_allocations_are_grouped_once_however_many_are_split(at_once, monkeypatch):
+    monkeypatch.setattr(rows, "_BATCH", 2)
+    hosts = [provider(at_once, n, VCPU=50) for n in (1, 2)]
+    for number in range(1, 8):
+        hold(at_once, number, {uuid: {"VCPU": 1} for uuid in hosts})
+    hold(at_once, 8, {hosts[0]: {"VCPU": 1}}, kind="MIGRATION", project="elsewhere")
+
+    with statements(at_once.database) as sent:
+        assert len(of_kind(at_once, "two_roots")) == 7
+    assert sum("spread" in statement for statement in sent) == 1
 
 
 def test_lists_are_whole_while_others_write(at_once):
