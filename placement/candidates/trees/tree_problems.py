@@ -10,8 +10,8 @@ problem, whatever else differs::
     h0.1       0b10     0b0   1              0
 
 `options` are the kinds of variables that the provider can serve, `hits` the trait sets that it has
-a trait of. Rooms are those of contested classes, cut at what the request asks for in all: nothing
-depends on what is left beyond that. Parents matter with same_subtree only.
+a trait of. Rooms are those of contested classes (`contested.py`), without what is of no use for the
+request. Parents matter with same_subtree only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,6 +27,7 @@ from placement.candidates.masks.filter import FilteredGroup, RequestPart
 from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import SearchedSlots, WholeSlots
 from placement.candidates.tree_problem import Local, RequestShape, TreeProblem, Variable
+from placement.candidates.trees.contested import contested
 from placement.candidates.trees.tree_solutions import (
     ProblemFamily,
     SingleProviderSolution,
@@ -43,8 +44,6 @@ _FIRST_SLOTS = 2048
 _OWN_TREE = -1
 #: steps of the budget that a problem costs before it is searched
 _DESCRIBING = 50
-#: rooms are cut at this
-_MOST = 1 << 40
 _NO_SLOTS = SearchedSlots(np.zeros(0, np.int32))
 #: what trees of the same problem have in common: their description, and the providers lent to them
 _Key = tuple[bytes, tuple[int, ...]]
@@ -74,7 +73,7 @@ class AnchorTrees:
         self.parts: list[RequestPart] = [part for group in groups for part in group.parts]
         self._kinds, self._masks = _kinds(self.parts)
         self.trait_sets = tuple(mask for group in groups for mask in group.trait_sets)
-        self._totals = _contested(self.parts)
+        self._contested = contested(self.parts, request.isolate)
         self.shape = self._shape(request)
         sharing = self._cloud.sharing
         lending = np.zeros(len(sharing), np.bool_)
@@ -90,7 +89,7 @@ class AnchorTrees:
                 part.suffix,
                 kind,
                 part.demand,
-                tuple((key, amount) for key, amount in part.demand if key in self._totals),
+                tuple((key, amount) for key, amount in part.demand if key in self._contested),
             )
             for part, kind in zip(self.parts, self._kinds, strict=True)
         )
@@ -123,8 +122,8 @@ class AnchorTrees:
             return _NO_SLOTS, others
         for mask in self.trait_sets:
             simple = simple & mask
-        for class_id, total in self._totals.items():
-            simple = simple & cloud.column(class_id).has_room(total, cloud.size)
+        for class_id, one in self._contested.items():
+            simple = simple & cloud.column(class_id).has_room(one.total, cloud.size)
         return _first_slots(simple, most), others
 
     def families(self, simple: Slots, others: Slots) -> Iterator[ProblemFamily]:
@@ -214,9 +213,8 @@ class AnchorTrees:
                 for bit, mask in enumerate(masks[begin : begin + _BITS]):
                     word |= mask[members].astype(np.int64) << bit
                 words.append(word)
-        for class_id, total in sorted(self._totals.items()):
-            rooms = self._cloud.column(class_id).rooms_at(members)
-            words.append(np.clip(rooms.astype(np.int64), 0, min(total, _MOST)))
+        for class_id, one in self._contested.items():
+            words.append(one.rounded(self._cloud.column(class_id).rooms_at(members)))
         if self.shape.subtrees:
             parents = forest.parent[members]
             words.append(np.where(parents >= 0, forest.place[parents], -1).astype(np.int64))
@@ -235,7 +233,7 @@ class AnchorTrees:
         for place, row in enumerate(rows):
             options = _joined(row[:option_words])
             words = iter(row[option_words + hit_words :])
-            rooms = tuple(next(words) for _ in self._totals)
+            rooms = tuple(next(words) for _ in self._contested)
             parents.append(next(words) if nested else -1)
             if not options:
                 continue
@@ -269,8 +267,8 @@ class AnchorTrees:
         options = sum(1 << n for n, (_, shared) in enumerate(self._masks) if shared[slot])
         hits = sum(1 << n for n, mask in enumerate(self.trait_sets) if mask[slot])
         rooms = tuple(
-            min(max(int(self._cloud.column(key).rooms_at(np.array([slot]))[0]), 0), total)
-            for key, total in sorted(self._totals.items())
+            int(one.rounded(self._cloud.column(key).rooms_at(np.array([slot])))[0])
+            for key, one in self._contested.items()
         )
         return options, hits, int(self._cloud.forest.root[slot]), rooms
 
@@ -332,12 +330,3 @@ def _kinds(parts: Sequence[RequestPart]) -> tuple[list[int], list[tuple[Mask, Ma
             masks.append((part.own, part.shared))
         kinds.append(numbers[key])
     return kinds, masks
-
-
-def _contested(parts: Sequence[RequestPart]) -> dict[int, int]:
-    """Return the classes that several parts ask for, and how much they ask in all."""
-    asked: dict[int, list[int]] = {}
-    for part in parts:
-        for class_id, amount in part.demand:
-            asked.setdefault(class_id, []).append(amount)
-    return {key: sum(amounts) for key, amounts in asked.items() if len(amounts) > 1}
