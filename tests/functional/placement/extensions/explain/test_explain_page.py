@@ -9,6 +9,7 @@ import pytest
 
 from placement.cli import manage
 from placement.extensions.explain.conditions import Reason
+from placement.extensions.explain.schema import EXPLAINED
 from tests.functional.placement.service import Service
 from tests.page_code import files_of, text_of
 from tests.unit.placement.candidates.test_explained_reasons import CASES, ODD
@@ -85,3 +86,26 @@ def test_every_reason_is_explained_with_the_message_of_its_case():
     assert sorted(reason for reason, _ in told) == sorted(reason.value for reason in Reason)
     cases = {case[0]: case[4] for case in CASES} | {case[0]: case[3] for case in ODD}
     assert dict(told) == cases
+
+
+def fields(schema, place=""):
+    """Yield the fields of a reply that have no fields of their own, each after those around it."""
+    branches = [schema, *schema.get("oneOf", [])]
+    found = {name: part for one in branches for name, part in one.get("properties", {}).items()}
+    if not found:
+        yield place
+    for name, part in found.items():
+        inside = part.get("items", part)
+        yield from fields(inside, f"{place}.{name}".lstrip("."))
+
+
+def test_the_page_names_every_field_of_the_reply():
+    """Those of `provider` are the fields of `nearest`."""
+    (shape,) = EXPLAINED.values()
+    wanted = {name for name in fields(shape.source) if not name.startswith("provider.")}
+    text = text_of(PAGE).partition("The reply\n===")[2].partition("The reasons\n===")[0]
+    rows = re.findall(r"^   \* - (.*)$", text, re.MULTILINE)
+    named = {name for row in rows for name in re.findall("``([a-z_.]+)``", row)}
+    groups = {name for name in named if any(other.startswith(f"{name}.") for other in named)}
+
+    assert named - groups - {"provider"} == wanted
