@@ -6,9 +6,10 @@ from urllib.parse import urlencode
 
 from compute.osc import what_if
 from compute.osc.candidate_query import add_options, query_of
-from compute.osc.columns import listing, safe, text
+from compute.osc.columns import LinesColumn, listing, safe, text
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
+from placement.reports.explanation import alike
 
 
 class ExplainCandidates(ShowOne):
@@ -47,7 +48,9 @@ class ExplainCandidates(ShowOne):
             "trees": found["trees"]["total"],
             "trees_left": found["trees"]["left"],
             "reasons": listing(found["reasons"], _reason),
-            "nearest": listing(found["nearest"], _near),
+            "nearest": LinesColumn(
+                found["nearest"], [_near(one, trees) for one, trees in alike(found["nearest"])]
+            ),
             "relaxations": listing(
                 found["relaxations"], lambda one: f"{one['text']}: {_trees(one)}"
             ),
@@ -56,7 +59,8 @@ class ExplainCandidates(ShowOne):
         if not found.get("relaxations_complete", True):
             shown["relaxations_complete"] = False
         if "provider" in found:
-            shown["provider"] = listing([found["provider"]], _near)
+            provider = found["provider"]
+            shown["provider"] = listing([provider], lambda one: _near(one, [_root_of(one)]))
         return tuple(shown), safe(tuple(shown.values()), parsed_args.formatter)
 
 
@@ -69,11 +73,20 @@ def _reason(one: dict[str, Any]) -> str:
     return f"{_trees(one)}: {one['reason']} {one['name']}{of}".rstrip()
 
 
-def _near(one: dict[str, Any]) -> str:
-    lacks = ", ".join(map(_lack, one["missing"])) or "nothing"
+def _root_of(one: dict[str, Any]) -> str:
     # an older service doesn't name roots
-    root = one.get("root_name", one["name"])
-    of = f" of {root}" if root != one["name"] else ""
+    name: str = one.get("root_name", one["name"])
+    return name
+
+
+def _near(one: dict[str, Any], trees: list[str]) -> str:
+    """Say what trees lack of one provider.
+
+    :param trees: the names of their roots
+    """
+    lacks = ", ".join(map(_lack, one["missing"])) or "nothing"
+    others = [name for name in trees if name not in (one["name"], one["root"])]
+    of = f" of {', '.join(others)}" if others else ""
     return f"{one['name']} ({one['uuid']}){of} lacks {lacks}"
 
 

@@ -30,7 +30,7 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
     for title, near in _nearest(shown):
         yield ""
         yield title
-        for one, trees in _alike(near):
+        for one, trees in alike(near):
             yield from _near(one, trees)
     if shown["relaxations"]:
         yield ""
@@ -65,7 +65,7 @@ def _nearest(shown: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]
         yield "The nearest trees lack:", shown["nearest"]
 
 
-def _alike(near: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
+def alike(near: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
     """Return misses of trees that lack the same of one provider once, with the trees' names."""
     found: list[tuple[dict[str, Any], list[str]]] = []
     for one in near:

@@ -9,6 +9,7 @@ import { addressOf } from "../place.js";
 import { field, input, queryForm } from "../query_form.js";
 import { askMore } from "../session.js";
 import { amount, count, exactly, number } from "../words.js";
+import { alike } from "./alike.js";
 
 /** parameters of the explanation that the query for candidates doesn't have */
 const OWN = ["provider", "consumer"];
@@ -166,14 +167,11 @@ function nearest(found) {
     element(
       "ul",
       { class: "nearest" },
-      found.map(({ root, root_name: of, uuid, name, missing }) =>
-        element(
-          "li",
-          {},
-          element("h3", {}, toTree(uuid, name), uuid !== root && [" of ", toTree(root, of)]),
-          misses(missing),
-        ),
-      ),
+      alike(found).map(({ uuid, name, missing, trees }) => {
+        const others = trees.filter(({ root }) => root !== uuid);
+        const links = others.flatMap(({ root, root_name: of }, number) => [number ? ", " : " of ", toTree(root, of)]);
+        return element("li", {}, element("h3", {}, toTree(uuid, name), links), misses(missing));
+      }),
     ),
   );
 }
