@@ -376,6 +376,7 @@ BETWEEN_FEATURES = {
     "explain": {"what_if"},
     "monitoring": {"suspects"},
     "openapi": {"monitoring"},
+    "plans": {"capacity", "claims", "evacuation", "explain", "what_if"},
 }
 #: what connects the parts, and so knows the features
 ABOVE_FEATURES = {"app", "cli", "deploy", "extensions", "search_parts", "searching", "wsgi"}

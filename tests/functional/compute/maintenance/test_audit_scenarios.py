@@ -168,7 +168,7 @@ class TestWhoIsNoOrphan:
         assert site.run("audit", "--all").code == 0
 
     def test_an_instance_of_any_host_on_a_sharing_provider(self, site, root):
-        instance = guest(site, root, flavor=Flavor(1, 0, 5))
+        instance = guest(site, root, flavor=Flavor(1, 0, 0))
         with site.placement() as outsider:
             pool = outsider.provider(
                 inventory={"DISK_GB": {"total": 500}}, traits=["MISC_SHARES_VIA_AGGREGATE"]

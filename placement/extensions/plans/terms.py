@@ -1,0 +1,177 @@
+"""The terms of a plan: who may move, who may be where, and what the movers ask for.
+
+All of it is of uuids: of consumers, and of the roots of the trees that they are on.
+"""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
+
+from placement.candidates.request import CandidateRequest
+from placement.domain.consumer import UNKNOWN_TYPE
+from placement.domain.uuids import is_uuid_like, normalised
+from placement.errors import BadRequest
+from placement.extensions.plans.terms_schema import MOST_NAMED
+from placement.handlers.allocation_candidates_query import request_in_body
+from placement.microversions import Version
+from placement.schemas.json_schema import Json
+
+Given = TypeVar("Given", bound=Collection[object])
+
+#: the types of consumers that move unless a request names others
+DEFAULT_TYPES = frozenset(["INSTANCE"])
+
+#: uuids of the roots of the trees that each consumer is on; who isn't known is missing
+Places = Mapping[str, Collection[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Movable:
+    """Who may move.
+
+    :param types: consumers of these types; `unknown` is the type of those that have none
+    :param but: none of these
+    :param only: nobody but these; None: anybody
+    """
+
+    types: frozenset[str] = DEFAULT_TYPES
+    but: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
+
+    def allows(self, consumer: str, consumer_type: str | None, trees: int) -> bool:
+        """Say whether a consumer may move.
+
+        :param consumer_type: None: it has none
+        :param trees: on how many trees it is, those of sharing providers aside. One that is on two
+            is being moved already
+        """
+        return (
+            trees <= 1
+            and (consumer_type or UNKNOWN_TYPE) in self.types
+            and consumer not in self.but
+            and (self.only is None or consumer in self.only)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Constraints:
+    """Who may be where, as far as placement can't know it. It is judged of who moves alone.
+
+    :param apart: of each set, no two may be on one tree, whenever one of them arrives
+    :param together: each set must be on one tree after the last move
+    :param not_on: uuids of roots that a consumer may not go to
+    """
+
+    apart: tuple[frozenset[str], ...] = ()
+    together: tuple[frozenset[str], ...] = ()
+    not_on: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many constraints these are: sets, and consumers that may not be somewhere"""
+        return len(self.apart) + len(self.together) + len(self.not_on)
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The consumers whose places decide where others may go"""
+        return frozenset().union(*self.apart, *self.together)
+
+    def partners(self, consumer: str) -> frozenset[str]:
+        """Return those that may not be on one tree with a consumer."""
+        found = frozenset().union(*(members for members in self.apart if consumer in members))
+        return found - {consumer}
+
+    def shut(self, consumer: str, places: Places) -> frozenset[str]:
+        """Return the roots where a consumer may not arrive.
+
+        :param places: where the others are when it arrives
+        """
+        occupied = (root for other in self.partners(consumer) for root in places.get(other, ()))
+        return self.not_on.get(consumer, frozenset()) | frozenset(occupied)
+
+    def kept(self, moved: Collection[str], places: Places) -> bool:
+        """Say whether those that moved are with whom they must be.
+
+        :param places: where everybody is after the last move
+        """
+        return all(
+            len({frozenset(places[one]) for one in members if places.get(one)}) <= 1
+            for members in self.together
+            if not members.isdisjoint(moved)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Terms:
+    """What a request says of a plan.
+
+    :param requests: what consumers ask for, in place of once more what they hold
+    """
+
+    movable: Movable = Movable()
+    constraints: Constraints = Constraints()
+    requests: Mapping[str, CandidateRequest] = dataclasses.field(default_factory=dict)
+
+
+def terms_of(body: Json, version: Version) -> Terms:
+    """Read the terms of a request. Raises BadRequest, with the place of what is wrong.
+
+    :param body: valid by `terms_schema.TERMS`
+    :param version: what queries are understood as
+    """
+    movable, constraints = body.get("movable", {}), body.get("constraints", {})
+    only = movable.get("only")
+    return Terms(
+        Movable(
+            frozenset(movable.get("consumer_types", DEFAULT_TYPES)),
+            _uuids(movable.get("except", ()), "movable.except"),
+            None if only is None else _uuids(only, "movable.only"),
+        ),
+        Constraints(
+            _sets(constraints.get("apart", ()), "constraints.apart"),
+            _sets(constraints.get("together", ()), "constraints.together"),
+            _not_on(constraints.get("not_on", {})),
+        ),
+        {
+            _uuid(consumer, "requests"): _request(query, version, f"requests.{consumer}")
+            for consumer, query in _few(body.get("requests", {}), "requests").items()
+        },
+    )
+
+
+def _request(query: str, version: Version, place: str) -> CandidateRequest:
+    try:
+        return request_in_body(query, version)
+    except BadRequest as refused:
+        raise type(refused)(f"{place}: {refused.message}", **refused.facts) from refused
+
+
+def _not_on(given: Mapping[str, Collection[str]]) -> dict[str, frozenset[str]]:
+    place = "constraints.not_on"
+    return {
+        _uuid(consumer, place): _uuids(roots, f"{place}.{consumer}")
+        for consumer, roots in _few(given, place).items()
+    }
+
+
+def _sets(given: Collection[Iterable[str]], place: str) -> tuple[frozenset[str], ...]:
+    _few([one for members in _few(given, place) for one in members], place)
+    return tuple(frozenset(map(normalised, members)) for members in given)
+
+
+def _uuids(given: Collection[str], place: str) -> frozenset[str]:
+    return frozenset(map(normalised, _few(given, place)))
+
+
+def _uuid(given: str, place: str) -> str:
+    """Return a key as a uuid. Its schema knows its length and characters alone."""
+    if not is_uuid_like(given):
+        raise BadRequest(f"{place}: {given!r} is not a uuid.")
+    return normalised(given)
+
+
+def _few(given: Given, place: str) -> Given:
+    """Return what is given. Raises BadRequest if it is too much."""
+    if len(given) > MOST_NAMED:
+        raise BadRequest(f"{place}: at most {MOST_NAMED} may be named, and these are {len(given)}.")
+    return given
