@@ -25,19 +25,54 @@ TakenItems = tuple[tuple[SlotClass, int], ...]
 
 
 @dataclasses.dataclass(frozen=True, order=True)
+class GivenRequest:
+    """What somebody says that a consumer asks for. Requests with the same text are equal."""
+
+    text: str
+    request: CandidateRequest = dataclasses.field(compare=False)
+
+    @classmethod
+    def of(cls, request: CandidateRequest) -> "GivenRequest":
+        """Name a request by all that it says."""
+        return cls(repr(request), dataclasses.replace(request, limit=None))
+
+
+@dataclasses.dataclass(frozen=True, order=True)
 class TreeDemand:
     """What must come from one tree.
 
     :param main: what the consumer holds of a root and of sharing providers. It may come from any
         provider of the tree, and from sharing providers
     :param groups: what it holds of each provider below the root. Each must come from one provider
+    :param shut: uuids of roots that it may not come from
+    :param given: the request for it, if that is known: one or none. `main` and `groups` are its
+        amounts then
     """
 
     main: Amounts
     groups: tuple[Amounts, ...] = ()
+    shut: tuple[str, ...] = ()
+    given: tuple[GivenRequest, ...] = ()
+
+    @classmethod
+    def of(cls, request: CandidateRequest) -> "TreeDemand":
+        """Return the demand for what a request asks for."""
+        main = next((group.resources for group in request.groups if not group.suffix), {})
+        below = [group.resources for group in request.groups if group.suffix and group.resources]
+        return cls(
+            tuple(sorted(main.items())),
+            tuple(sorted(tuple(sorted(amounts.items())) for amounts in below)),
+            given=(GivenRequest.of(request),),
+        )
 
     def request(self, avoid: frozenset[str]) -> CandidateRequest:
-        """Return the request for it. Without traits: nothing stores which ones were asked for."""
+        """Return the request for it.
+
+        It has no traits unless the request is given: nothing stores which ones were asked for.
+        """
+        avoid = avoid.union(self.shut)
+        for given in self.given:
+            return dataclasses.replace(given.request, avoid=given.request.avoid | avoid)
         asked = [Group("", dict(self.main))] if self.main else []
         asked += [Group(f"_{number}", dict(one)) for number, one in enumerate(self.groups, 1)]
         return CandidateRequest(tuple(asked), avoid=avoid)
@@ -59,12 +94,14 @@ class Demand:
     :param own: what it holds of providers that stay
     :param kept: what it keeps as it is, because it is of other trees than those of `parts`
     :param cores: `parts` without what it holds of sharing providers, if there are several
+    :param consumer: its uuid, if others have a say in where it goes: then nobody is like it
     """
 
     parts: tuple[TreeDemand, ...]
     own: TakenItems = ()
     kept: TakenItems = ()
     cores: tuple[TreeDemand, ...] = ()
+    consumer: str = ""
 
     def amounts(self) -> collections.Counter[str]:
         """Return the sum of each class, without what is kept."""
@@ -89,7 +126,7 @@ def demands_of(
     sharing = frozenset(snapshot.sharing.tolist())
     found: dict[Demand, list[str]] = {}
     for consumer, of_consumer in sorted(rows.items()):
-        demand = _demand_of(snapshot, of_consumer, leaving, sharing)
+        demand = demand_of(snapshot, of_consumer, leaving, sharing)
         found.setdefault(demand, []).append(consumer)
     return found
 
@@ -98,9 +135,14 @@ def demands_of(
 Rows = Sequence[tuple[int, str, int]]
 
 
-def _demand_of(
+def demand_of(
     snapshot: Snapshot, rows: Rows, leaving: frozenset[int], sharing: frozenset[int]
 ) -> Demand:
+    """Return what a consumer asks for that holds these rows.
+
+    :param leaving: the slots of the roots of the trees that are to be emptied
+    :param sharing: the slots of sharing providers
+    """
     root_of = snapshot.forest.root
     by_tree: dict[int, list[tuple[int, str, int]]] = collections.defaultdict(list)
     of_sharing = [row for row in rows if row[0] in sharing]

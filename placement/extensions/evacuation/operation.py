@@ -9,8 +9,8 @@ from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import error_of
 from placement.candidates.slots import WholeSlot
-from placement.extensions.evacuation.movers import Demand, TreeDemand, demands_of, emptied
-from placement.extensions.evacuation.plan import NewHome, Planner
+from placement.extensions.evacuation.movers import Demand, demands_of, emptied
+from placement.extensions.evacuation.plan import NewHome, Planner, Rules, Sizes
 from placement.extensions.evacuation.proof import (
     Exhaustive,
     asks_for_too_much,
@@ -18,7 +18,7 @@ from placement.extensions.evacuation.proof import (
     hopeless,
     is_small,
 )
-from placement.extensions.explain.explanation import explain
+from placement.extensions.evacuation.reasons import Reasons
 from placement.extensions.what_if.as_if_released import held_in_trees
 from placement.extensions.what_if.changed_cloud import Naming, WhatIf
 from placement.extensions.what_if.trees import check_roots
@@ -30,10 +30,6 @@ _ORDERS = 12
 _SECONDS, _EXPLAINING = 20.0, 2.0
 #: the same of one search
 _LONGEST = 2.0
-
-_NOT_LOOKED = "the time was over before a place was found"
-_NOT_EXPLAINED = "there is no place; the time was over before the reason was known"
-_KEPT = "there is no place for what it holds of {} trees at the same time"
 
 Amounts = Mapping[str, Mapping[str, int]]
 
@@ -97,7 +93,7 @@ def evacuated(
     snapshot, held = held_in_trees(database, what_if.current, sorted(roots), check_roots)
     held = [row for row in held if row.consumer not in what_if.freed]
     leaving = frozenset(snapshot.roots(roots))
-    evacuation = _Evacuation(
+    evacuation = HomeSearch(
         emptied(snapshot, leaving), roots, demands_of(snapshot, held, leaving), budgets
     )
     try:
@@ -117,13 +113,14 @@ def _move(snapshot: Snapshot, home: NewHome) -> ConsumerMove:
     return ConsumerMove(uuids[WholeSlot(home.roots[0])], allocations)
 
 
-class _Evacuation:
+class HomeSearch:
     """One search for new homes.
 
     :param cloud: without the trees that are to be emptied
     :param avoid: uuids of their roots
     :param wanted: the consumers' uuids by their demand
     :param budgets: returns what a search may cost
+    :param rules: where consumers may go that others have a say in; None: nobody has
     """
 
     def __init__(
@@ -132,11 +129,12 @@ class _Evacuation:
         avoid: frozenset[str],
         wanted: Mapping[Demand, list[str]],
         budgets: Callable[[], Budget],
+        rules: Rules | None = None,
     ) -> None:
-        self._cloud, self._avoid, self._budgets = cloud, avoid, budgets
+        self._cloud, self._avoid, self._budgets, self._rules = cloud, avoid, budgets, rules
         seconds = budgets().seconds
         self._end = time.thread_time() + min(_SECONDS, seconds or _SECONDS)
-        self._wanted = {demand: wanted[demand] for demand in _largest_first(cloud, wanted)}
+        self._wanted = {demand: wanted[demand] for demand in Sizes(cloud).largest_first(wanted)}
         self.best = self._planned(self._wanted)
         self.exact = True
 
@@ -180,51 +178,20 @@ class _Evacuation:
         homes = exhaustive.homes(self._cloud, self._wanted)
         if homes is None:
             return exhaustive.finished
+        if self._rules is not None:
+            # these homes weren't held against the rules
+            return False
         self.best.homes, self.best.left = homes, {}
         return True
 
     def reasons(self, naming: Naming) -> dict[str, str]:
         """Return why each consumer has no new home. Raises Abandoned if the client left."""
-        end = time.thread_time() + _EXPLAINING
-        named: set[str] = set()
-
-        def noting(uuids: Iterable[str]) -> Mapping[str, str]:
-            named.update(uuids)
-            return {}
-
-        reasons = {demand: self._reason(demand, end, noting) for demand in self.best.left}
-        # the reasons have uuids in place of names: the names of all are read with one statement
-        names = naming(named)
-        for demand, text in reasons.items():
-            for uuid in named:
-                text = text.replace(uuid, names.get(uuid, uuid))
-            reasons[demand] = text
-        return {
-            consumer: reasons[demand]
-            for demand, consumers in self.best.left.items()
-            for consumer in consumers
-        }
-
-    def _reason(
-        self, demand: Demand, end: float, noting: Callable[[Iterable[str]], Mapping[str, str]]
-    ) -> str:
-        if demand in self.best.unsearched:
-            return _NOT_LOOKED
-        cloud = self.best.ledger.seen_by(dict(demand.own))
-        for part in demand.parts:
-            left = end - time.thread_time()
-            if left <= 0:
-                return _NOT_EXPLAINED
-            budget = self._budgets()
-            budget.shorten(left)
-            request = part.request(self._avoid)
-            found = explain(cloud, request, budget, naming=noting, relaxations=False)
-            if found.verdict != "some":
-                return found.message
-        return _KEPT.format(len(demand.parts) + bool(demand.kept))
+        best = self.best
+        reasons = Reasons(best.ledger, self._avoid, self._budgets, _EXPLAINING, best.unsearched)
+        return reasons.of(best.left, naming)
 
     def _planned(self, wanted: Mapping[Demand, list[str]], fullest: bool = False) -> Planner:
-        planner = Planner(self._cloud, self._avoid, self._budget, fullest)
+        planner = Planner(self._cloud, self._avoid, self._budget, fullest, self._rules)
         planner.place_all(wanted)
         return planner
 
@@ -236,18 +203,3 @@ class _Evacuation:
         budget = self._budgets()
         budget.shorten(min(left, _LONGEST))
         return budget
-
-
-def _largest_first(cloud: Snapshot, wanted: Iterable[Demand]) -> list[Demand]:
-    """Return the demands, those first that ask for the largest share of what is free of a class."""
-    free = {
-        name: max(float((column.capacities - column.used).clip(0).sum()), 1.0)
-        for class_id, column in cloud.columns.items()
-        if (name := cloud.names.classes.get(class_id)) is not None
-    }
-
-    def share(demand: Demand) -> tuple[float, float, tuple[TreeDemand, ...]]:
-        shares = [amount / free.get(name, 1.0) for name, amount in demand.amounts().items()]
-        return -max(shares, default=0.0), -sum(shares), demand.parts
-
-    return sorted(wanted, key=share)

@@ -6,7 +6,7 @@ meanwhile.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -40,11 +40,16 @@ class Ledger:
     """What is used of each inventory while consumers are moved.
 
     :param cloud: the cloud at the beginning
+    :param begin: (used, capacity) by (slot, class id) at the beginning, as far as they are known;
+        ledgers of one cloud may share it, and add to it
     """
 
-    def __init__(self, cloud: Snapshot) -> None:
+    def __init__(
+        self, cloud: Snapshot, begin: dict[tuple[int, int], tuple[int, int]] | None = None
+    ) -> None:
         self._cloud = cloud
-        #: (used, capacity) by (slot, class id), of the inventories that were looked at
+        self._begin = {} if begin is None else begin
+        #: the same as `_begin`, of the inventories of which something was moved
         self._known: dict[tuple[int, int], tuple[int, int]] = {}
         #: what is used otherwise than in `_cloud`
         self._used: Usage = {}
@@ -70,14 +75,15 @@ class Ledger:
     def of(self, slot: int, class_id: int) -> tuple[int, int]:
         """Return (used, capacity) of an inventory; (0, 0) if there is none."""
         key = slot, class_id
-        if key not in self._known:
+        known = self._known.get(key) or self._begin.get(key)
+        if known is None:
             column = self._cloud.column(class_id)
             is_there, positions = column.find(np.array([slot]))
             position = int(positions[0])
-            self._known[key] = (
+            known = self._begin[key] = (
                 (column.used_at(position), column.capacity(position)) if is_there[0] else (0, 0)
             )
-        return self._known[key]
+        return known
 
     def times(self, taken: Taken, own: Taken, most: int) -> int:
         """Return how many consumers can take this, one after the other, and give up their own.
@@ -154,6 +160,34 @@ def one_of_each_tree(
         yield TreeCandidate(root, taken_by(trees.shape, family.slots(number), solution))
 
 
+#: returns where one may go, by the roots of those that were moved before it: says of a root whether
+#: it may be the new one
+Rules = Callable[[Demand, Mapping[str, NewHome]], Callable[[int], bool]]
+
+
+def _anywhere(demand: Demand, homes: Mapping[str, NewHome]) -> Callable[[int], bool]:
+    return lambda root: True
+
+
+class Sizes:
+    """How large demands are: their shares of what is free of a class in a cloud."""
+
+    def __init__(self, cloud: Snapshot) -> None:
+        self._free = {
+            name: max(float((column.capacities - column.used).clip(0).sum()), 1.0)
+            for class_id, column in cloud.columns.items()
+            if (name := cloud.names.classes.get(class_id)) is not None
+        }
+
+    def largest_first(self, wanted: Iterable[Demand]) -> list[Demand]:
+        """Return the demands, those first that ask for the largest share of a class."""
+        return sorted(wanted, key=self._key)
+
+    def _key(self, demand: Demand) -> tuple[float, float, tuple[TreeDemand, ...]]:
+        shares = [amount / self._free.get(name, 1.0) for name, amount in demand.amounts().items()]
+        return -max(shares, default=0.0), -sum(shares), demand.parts
+
+
 class Planner:
     """Finds new homes for consumers in one order.
 
@@ -161,6 +195,7 @@ class Planner:
     :param avoid: uuids of the roots of these trees
     :param budgets: returns what the next search may cost; None: the time is over
     :param fullest: see `one_of_each_tree`
+    :param rules: where consumers may go that others have a say in; None: nobody has
     """
 
     def __init__(
@@ -169,6 +204,7 @@ class Planner:
         avoid: frozenset[str],
         budgets: Callable[[], Budget | None],
         fullest: bool = False,
+        rules: Rules | None = None,
     ) -> None:
         self.ledger = Ledger(cloud)
         #: by consumer uuid, in the order of the moves
@@ -180,6 +216,7 @@ class Planner:
         self._avoid = avoid
         self._budgets = budgets
         self._fullest = fullest
+        self._rules = rules or _anywhere
 
     def place_all(self, wanted: Mapping[Demand, Sequence[str]]) -> None:
         """Find homes in the order given. Raises Abandoned if the client left.
@@ -206,21 +243,21 @@ class Planner:
                     self.ledger.move(home.taken, own, 1)
                     self.homes[waiting.pop(0)] = home
             else:
-                self._alike(demand.parts[0], own, waiting)
+                self._alike(demand, own, waiting)
         except (OutOfTime, OutOfMemory):
             self.unsearched.add(demand)
         if waiting:
             self.left[demand] = waiting
 
-    def _alike(self, part: TreeDemand, own: Taken, waiting: list[str]) -> None:
+    def _alike(self, demand: Demand, own: Taken, waiting: list[str]) -> None:
         """Find homes for consumers of one tree each, and take these consumers out of `waiting`."""
-        request, before = part.request(self._avoid), -1
+        part, before = demand.parts[0], -1
+        may_go = self._rules(demand, self.homes)
         while waiting and len(waiting) != before:
             before = len(waiting)
-            cloud = self.ledger.seen_by(own)
-            for found in self._candidates(cloud, request):
+            for found in self._offers(part, own):
                 times = self.ledger.times(found.taken, own, len(waiting))
-                if not times:
+                if not times or not may_go(found.root):
                     continue
                 self.ledger.move(found.taken, own, times)
                 home = NewHome((found.root,), found.taken)
@@ -249,6 +286,10 @@ class Planner:
             roots.append(found.root)
             taken |= found.taken
         return NewHome(tuple(roots), taken)
+
+    def _offers(self, part: TreeDemand, own: Taken) -> Iterator[TreeCandidate]:
+        """Yield candidates of trees for a consumer that holds something of the cloud already."""
+        return self._candidates(self.ledger.seen_by(own), part.request(self._avoid))
 
     def _candidates(self, cloud: Snapshot, request: CandidateRequest) -> Iterator[TreeCandidate]:
         budget = self._budgets()

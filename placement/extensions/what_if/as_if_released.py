@@ -1,11 +1,14 @@
 """The cloud as if what some consumers hold were free: for a resize, a move, an evacuation."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
 
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.storage import holdings
 from placement.storage.database.engine import Connection, Database
 from placement.storage.holdings import HeldRow
+
+Found = TypeVar("Found")
 
 #: how often snapshot and allocations are read until nobody wrote between the two
 _READS = 3
@@ -37,7 +40,7 @@ def held_by(
     If others write all the time, the allocations may be a moment newer than the cloud.
     """
     names = list(consumers)
-    return _at_once(
+    return at_one_moment(
         database, current, lambda connection, _: list(holdings.of_consumers(connection, names))
     )
 
@@ -61,20 +64,24 @@ def held_in_trees(
         ids = snapshot.register.ids[snapshot.roots(roots)].tolist()
         return list(holdings.of_trees(connection, ids))
 
-    return _at_once(database, current, read)
+    return at_one_moment(database, current, read)
 
 
-def _at_once(
+def at_one_moment(
     database: Database,
     current: Callable[[], Snapshot],
-    read: Callable[[Connection, Snapshot], list[HeldRow]],
-) -> tuple[Snapshot, list[HeldRow]]:
+    read: Callable[[Connection, Snapshot], Found],
+) -> tuple[Snapshot, Found]:
+    """Return the cloud, and what `read` finds in the database at the same moment.
+
+    If others write all the time, what it finds may be a moment newer than the cloud.
+    """
     snapshot = current()
     for _ in range(_READS):
         seen = snapshot
-        held = database.read(lambda connection: read(connection, seen))  # noqa: B023
+        found = database.read(lambda connection: read(connection, seen))  # noqa: B023
         after = current()
         if after.cursor == snapshot.cursor:
             break
         snapshot = after
-    return snapshot, held
+    return snapshot, found
