@@ -69,6 +69,8 @@ EXTENSIONS = tuple(
         "explain",
         "capacity",
         "evacuation",
+        "plans",
+        "survives",
         "changes",
         "suspects",
         "openapi",

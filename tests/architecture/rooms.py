@@ -376,6 +376,7 @@ BETWEEN_FEATURES = {
     "explain": {"what_if"},
     "monitoring": {"suspects"},
     "openapi": {"monitoring"},
+    "survives": {"evacuation", "explain", "plans", "what_if"},
     "plans": {"capacity", "claims", "evacuation", "explain", "what_if"},
 }
 #: what connects the parts, and so knows the features

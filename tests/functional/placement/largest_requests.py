@@ -147,6 +147,8 @@ def steps(generation):
     body = {"consumers": [HOLDER, *CONSUMERS], "resource_providers": CHILDREN}
     yield "POST", f"{_NATIVE}/allocations/query", {}, "", body
     yield "POST", f"{_NATIVE}/capacity/evacuate", {}, "", {"without": [WIDE_ROOT]}
+    yield "POST", f"{_NATIVE}/plans/survives", {}, "", {"each": "root"}
+    yield "POST", f"{_NATIVE}/plans/survives", {}, "", {"each": [[WIDE_ROOT]]}
     for query in ("", *lists()):
         for route in ("/resource_providers", f"{_NATIVE}/provider_trees"):
             yield "GET", route, {}, query, None

@@ -1,0 +1,54 @@
+"""/berth/v1/plans/survives: which losses of hosts can be absorbed (extensions.rst)."""
+
+import time
+
+import flask
+
+from placement.domain.uuids import normalised
+from placement.errors import BadRequest
+from placement.extensions.explain.operation import names_from
+from placement.extensions.plans.terms import terms_of
+from placement.extensions.survives import schema as schemas
+from placement.extensions.survives.operation import Question, survives
+from placement.extensions.what_if.changed_cloud import WhatIf
+from placement.handlers.allocation_candidates import budget_of
+from placement.http.call import Call
+from placement.schemas.json_schema import Json
+
+
+def judge(call: Call) -> flask.Response:
+    """POST /berth/v1/plans/survives"""
+    call.authorize("berth:plans")
+    body = call.read(schemas.JUDGE)
+    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
+    found = survives(
+        call.database,
+        what_if.naming(names_from(call.database)),
+        what_if,
+        _question(call, body),
+        lambda: budget_of(call, time.thread_time),
+    )
+    return call.reply(found.as_json())
+
+
+def _question(call: Call, body: Json) -> Question:
+    each = body["each"]
+    among = body.get("among", {}).get("member_of")
+    if not isinstance(each, str):
+        roots = sum(map(len, each))
+        for what, count, most in (
+            ("sets", len(each), schemas.MOST_SETS),
+            ("roots", roots, schemas.MOST_ROOTS),
+        ):
+            if count > most:
+                raise BadRequest(f"each: at most {most} {what} may be given. These are {count}.")
+        if among is not None:
+            raise BadRequest("among: it chooses hosts or aggregates, not sets that are given.")
+        each = [list(map(normalised, one)) for one in each]
+    return Question(
+        each,
+        among,
+        body.get("together", 1),
+        terms_of(body, call.version),
+        body.get("limit", schemas.LIMIT),
+    )

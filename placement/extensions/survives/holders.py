@@ -1,0 +1,83 @@
+"""Who holds something of hosts that may be lost, and who of them may move."""
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.domain.consumer import UNKNOWN_TYPE
+from placement.extensions.evacuation.movers import Rows
+from placement.extensions.plans.terms import Movable
+from placement.storage.holdings import HeldRow
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    """A consumer, and all that it holds.
+
+    :param trees: the slots of the roots of the trees that it is on, those of sharing providers
+        aside
+    :param roots: the same with those of sharing providers
+    :param fixed: why it may not move; empty: it may
+    """
+
+    consumer: str
+    rows: Rows
+    trees: frozenset[int]
+    roots: frozenset[int]
+    fixed: str = ""
+
+    @property
+    def resources(self) -> Mapping[str, int]:
+        """The sum of each class"""
+        found: collections.Counter[str] = collections.Counter()
+        for _, name, amount in self.rows:
+            found[name] += amount
+        return dict(sorted(found.items()))
+
+
+class Holders:
+    """The holders of a cloud, as far as they were read, by the trees that they are on."""
+
+    def __init__(self, cloud: Snapshot, held: Iterable[HeldRow], movable: Movable) -> None:
+        self._root_of: Sequence[int] = cloud.forest.root.tolist()
+        self._movable = movable
+        self.sharing = frozenset(cloud.sharing.tolist())
+        self.known: dict[str, Holder] = {}
+        self._of: dict[int, list[Holder]] = collections.defaultdict(list)
+        classes: dict[str, str] = {}
+        rows: dict[str, list[tuple[int, str, int]]] = collections.defaultdict(list)
+        types: dict[str, str | None] = {}
+        for row in held:
+            slot = cloud.slot(row.provider_uuid)
+            if slot is not None:
+                name = classes.setdefault(row.resource_class, row.resource_class)
+                rows[row.consumer].append((slot, name, row.used))
+                types[row.consumer] = row.type_name
+        for consumer in sorted(rows):
+            holder = self._holder(consumer, tuple(rows.pop(consumer)), types[consumer])
+            self.known[consumer] = holder
+            for root in holder.roots:
+                self._of[root].append(holder)
+
+    def on(self, roots: Iterable[int]) -> list[Holder]:
+        """Return those that hold anything of some trees, by uuid."""
+        found = {one.consumer: one for root in roots for one in self._of.get(root, ())}
+        return [found[consumer] for consumer in sorted(found)]
+
+    def _holder(self, consumer: str, rows: Rows, type_name: str | None) -> Holder:
+        root_of, sharing = self._root_of, self.sharing
+        trees = frozenset(root_of[slot] for slot, _, _ in rows if slot not in sharing)
+        fixed = ""
+        if not self._movable.allows(consumer, type_name, len(trees)):
+            fixed = self._why_fixed(consumer, type_name or UNKNOWN_TYPE, len(trees))
+        return Holder(consumer, rows, trees, frozenset(root_of[row[0]] for row in rows), fixed)
+
+    def _why_fixed(self, consumer: str, type_name: str, trees: int) -> str:
+        if trees > 1:
+            return f"it may not move: it holds something of {trees} hosts, as during a move"
+        if type_name not in self._movable.types:
+            return f"it may not move: its type is {type_name}"
+        if consumer in self._movable.but:
+            return "it may not move: movable.except names it"
+        return "it may not move: movable.only doesn't name it"
