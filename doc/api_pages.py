@@ -83,6 +83,7 @@ COMMANDS = {
     "--resource VCPU=200",
     "GET /berth/v1/capacity": "capacity show --resource VCPU=2 --resource MEMORY_MB=4096",
     "POST /berth/v1/capacity/evacuate": f"capacity evacuate {_HOST}",
+    "POST /berth/v1/plans/survives": "capacity survives",
     "GET /berth/v1/suspects": "placement suspect list --kind empty_root --limit 10",
 }
 
@@ -97,6 +98,7 @@ _TITLES = {
     "discovery": "What is offered",
     "explain": "Why there is no candidate",
     "evacuation": "Emptying hosts",
+    "survives": "Losing hosts",
     "openapi": "The description of the API",
     "monitoring": "Metrics and health",
     "changes": "What changed",

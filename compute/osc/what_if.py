@@ -1,9 +1,8 @@
 """The option `--if`: a question as if the cloud were changed (extensions.rst)."""
 
 import argparse
-import json
-from pathlib import Path
-from typing import Any
+
+from compute.osc.json_file import reader
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
@@ -12,18 +11,8 @@ def add_option(parser: argparse.ArgumentParser) -> None:
         "--if",
         dest="change",
         metavar="<file>",
-        type=_read,
+        type=reader("if"),
         default={},
         help="As if the cloud were changed as this JSON file says: inventories, traits, "
         "aggregates, all, add, without, freed. Nothing is changed.",
     )
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        found = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{path} can't be read as JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError(f"{path} has no JSON object")
-    return {"if": found.get("if", found)}

@@ -13,7 +13,7 @@ import numpy as np
 from placement.candidates.cloud.columns import Numbers, Slots
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.extensions.evacuation.movers import TreeDemand
-from placement.extensions.survives.holders import Holder, Holders
+from placement.extensions.survives.holders import Holders, HostHolder
 from placement.extensions.survives.sets import LostSet
 
 
@@ -61,7 +61,7 @@ class Likeness:
         on_it = collections.Counter(self._holder(one, root) for one in self._holders.on([root]))
         return tree, frozenset(on_it.items())
 
-    def _holder(self, one: Holder, root: int) -> Hashable:
+    def _holder(self, one: HostHolder, root: int) -> Hashable:
         if one.trees != {root} or one.consumer in self._named:
             return one.consumer
         root_of, place = self._root_of, self._place

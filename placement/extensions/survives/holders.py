@@ -12,7 +12,7 @@ from placement.storage.holdings import HeldRow
 
 
 @dataclasses.dataclass(frozen=True)
-class Holder:
+class HostHolder:
     """A consumer, and all that it holds.
 
     :param trees: the slots of the roots of the trees that it is on, those of sharing providers
@@ -43,8 +43,8 @@ class Holders:
         self._root_of: Sequence[int] = cloud.forest.root.tolist()
         self._movable = movable
         self.sharing = frozenset(cloud.sharing.tolist())
-        self.known: dict[str, Holder] = {}
-        self._of: dict[int, list[Holder]] = collections.defaultdict(list)
+        self.known: dict[str, HostHolder] = {}
+        self._of: dict[int, list[HostHolder]] = collections.defaultdict(list)
         classes: dict[str, str] = {}
         rows: dict[str, list[tuple[int, str, int]]] = collections.defaultdict(list)
         types: dict[str, str | None] = {}
@@ -60,18 +60,18 @@ class Holders:
             for root in holder.roots:
                 self._of[root].append(holder)
 
-    def on(self, roots: Iterable[int]) -> list[Holder]:
+    def on(self, roots: Iterable[int]) -> list[HostHolder]:
         """Return those that hold anything of some trees, by uuid."""
         found = {one.consumer: one for root in roots for one in self._of.get(root, ())}
         return [found[consumer] for consumer in sorted(found)]
 
-    def _holder(self, consumer: str, rows: Rows, type_name: str | None) -> Holder:
+    def _holder(self, consumer: str, rows: Rows, type_name: str | None) -> HostHolder:
         root_of, sharing = self._root_of, self.sharing
         trees = frozenset(root_of[slot] for slot, _, _ in rows if slot not in sharing)
         fixed = ""
         if not self._movable.allows(consumer, type_name, len(trees)):
             fixed = self._why_fixed(consumer, type_name or UNKNOWN_TYPE, len(trees))
-        return Holder(consumer, rows, trees, frozenset(root_of[row[0]] for row in rows), fixed)
+        return HostHolder(consumer, rows, trees, frozenset(root_of[row[0]] for row in rows), fixed)
 
     def _why_fixed(self, consumer: str, type_name: str, trees: int) -> str:
         if trees > 1:

@@ -10,8 +10,8 @@ from placement.candidates.slots import WholeSlot
 from placement.extensions.evacuation.movers import Demand, emptied
 from placement.extensions.evacuation.operation import HomeSearch
 from placement.extensions.evacuation.plan import Ledger, NewHome, Planner, Sizes
-from placement.extensions.survives.holders import Holder, Holders
-from placement.extensions.survives.quick import FoundCandidates, QuickPlanner
+from placement.extensions.survives.holders import Holders, HostHolder
+from placement.extensions.survives.quick import QuickPlanner, SharedCandidates
 from placement.extensions.survives.rules import Askers
 from placement.extensions.survives.sets import LostSet
 from placement.extensions.survives.sums import FreeSums
@@ -44,7 +44,7 @@ class Loss:
     consumers: int
     homes: Mapping[str, NewHome]
     left: Mapping[Demand, Sequence[str]]
-    fixed: Sequence[Holder]
+    fixed: Sequence[HostHolder]
     missing: Mapping[str, int]
     looked: bool = False
     unsearched: frozenset[Demand] = frozenset()
@@ -55,7 +55,7 @@ class Loss:
         return self.verdict != IMPOSSIBLE, len(self.homes) - self.consumers, self.lost.roots
 
 
-class Judge:
+class LossJudge:
     """Judges sets of hosts of one cloud.
 
     :param budgets: returns what a search may cost, whose time starts when it is called
@@ -73,7 +73,7 @@ class Judge:
         self._cloud, self._holders, self._askers = cloud, holders, askers
         self._budgets, self._end = budgets, end
         self._budget = self.budget()
-        self._candidates = FoundCandidates(cloud, self._budget)
+        self._candidates = SharedCandidates(cloud, self._budget)
         self._sums, self._sizes = FreeSums(cloud), Sizes(cloud)
 
     def budget(self, longest: float | None = None) -> Budget:

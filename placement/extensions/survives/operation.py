@@ -14,10 +14,10 @@ from placement.extensions.plans.terms import Terms
 from placement.extensions.survives import sets as lost_sets
 from placement.extensions.survives.alike import Likeness
 from placement.extensions.survives.holders import Holders
-from placement.extensions.survives.judging import ABSORBED, UNKNOWN, Judge, Loss
+from placement.extensions.survives.judging import ABSORBED, UNKNOWN, Loss, LossJudge
 from placement.extensions.survives.rules import Askers
 from placement.extensions.survives.sets import LostSet
-from placement.extensions.survives.telling import Answer, Telling
+from placement.extensions.survives.telling import Survival, Telling
 from placement.extensions.what_if.as_if_released import at_one_moment
 from placement.extensions.what_if.changed_cloud import Naming, WhatIf
 from placement.storage import holdings
@@ -65,7 +65,7 @@ def survives(
     what_if: WhatIf,
     question: Question,
     budgets: Callable[[], Budget],
-) -> Answer:
+) -> Survival:
     """Say which of the losses can be absorbed.
 
     Raises UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root or a query
@@ -101,14 +101,14 @@ def survives(
     chosen = lost_sets.chosen(sets, all_sets, question.together, likeness.of)
     seconds = min(_SECONDS, budgets().seconds or _SECONDS)
     try:
-        judge = Judge(cloud, holders, askers, budgets, time.thread_time() + seconds)
+        judge = LossJudge(cloud, holders, askers, budgets, time.thread_time() + seconds)
         losses = _judged(judge, chosen.sets, question.limit)
         unfit = sorted((one for one in losses if one.verdict != ABSORBED), key=lambda one: one.rank)
         telling = Telling(cloud, judge, budgets, naming, question.limit)
         worst = telling.worst(unfit[: question.limit])
     except SearchEnded as ended:
         raise error_of(ended, cloud, budgets()) from ended
-    return Answer(
+    return Survival(
         sets=chosen.looked_at,
         of=chosen.of,
         absorbed=_count(losses, ABSORBED),
@@ -128,7 +128,7 @@ def _count(losses: Iterable[Loss], verdict: str) -> int:
     return sum(1 + one.alike for one in losses if one.verdict == verdict)
 
 
-def _judged(judge: Judge, sets: Sequence[tuple[LostSet, int]], limit: int) -> list[Loss]:
+def _judged(judge: LossJudge, sets: Sequence[tuple[LostSet, int]], limit: int) -> list[Loss]:
     """Judge all sets, first quickly, then those closely that need it, as long as there is time.
 
     Raises Abandoned if the client left.

@@ -23,7 +23,7 @@ from placement.extensions.evacuation.plan import (
 _MOST_KEPT = 200
 
 
-class FoundCandidates:
+class SharedCandidates:
     """Candidates of a cloud, searched as far as somebody needs them, and kept.
 
     :param budget: what all searches may cost
@@ -31,7 +31,7 @@ class FoundCandidates:
 
     def __init__(self, cloud: Snapshot, budget: Budget) -> None:
         self.cloud, self._budget = cloud, budget
-        self._of: OrderedDict[TreeDemand, _Kept] = OrderedDict()
+        self._of: OrderedDict[TreeDemand, _SharedSearch] = OrderedDict()
         #: what is used of each inventory, and its capacity: see `Ledger`
         self.begin: dict[tuple[int, int], tuple[int, int]] = {}
         self.root_of: list[int] = cloud.forest.root.tolist()
@@ -41,7 +41,9 @@ class FoundCandidates:
         kept = self._of.get(part)
         if kept is None:
             request = part.request(frozenset())
-            kept = self._of[part] = _Kept(one_of_each_tree(self.cloud, request, self._budget))
+            kept = self._of[part] = _SharedSearch(
+                one_of_each_tree(self.cloud, request, self._budget)
+            )
             if len(self._of) > _MOST_KEPT:
                 self._of.popitem(last=False)
         else:
@@ -49,7 +51,7 @@ class FoundCandidates:
         return iter(kept)
 
 
-class _Kept:
+class _SharedSearch:
     def __init__(self, source: Iterator[TreeCandidate]) -> None:
         self._found: list[TreeCandidate] = []
         self._source = source
@@ -73,7 +75,7 @@ class QuickPlanner(Planner):
     """
 
     def __init__(
-        self, candidates: FoundCandidates, leaving: frozenset[int], rules: Rules | None
+        self, candidates: SharedCandidates, leaving: frozenset[int], rules: Rules | None
     ) -> None:
         super().__init__(candidates.cloud, frozenset(), lambda: None, rules=rules)
         self.ledger = Ledger(candidates.cloud, candidates.begin)

@@ -8,7 +8,7 @@ from placement.candidates.slots import WholeSlot
 from placement.extensions.evacuation.movers import Demand, TreeDemand, demand_of
 from placement.extensions.evacuation.plan import NewHome, Rules
 from placement.extensions.plans.terms import Terms
-from placement.extensions.survives.holders import Holder, Holders
+from placement.extensions.survives.holders import Holders, HostHolder
 
 
 class Askers:
@@ -25,7 +25,9 @@ class Askers:
         self.named: frozenset[str] = constraints.named.union(constraints.not_on)
         self._known: dict[tuple[object, ...], Demand] = {}
 
-    def wanted(self, holders: Iterable[Holder], leaving: frozenset[int]) -> dict[Demand, list[str]]:
+    def wanted(
+        self, holders: Iterable[HostHolder], leaving: frozenset[int]
+    ) -> dict[Demand, list[str]]:
         """Return the uuids of consumers by what they ask for.
 
         :param leaving: the slots of the roots of the trees that are lost
@@ -67,7 +69,7 @@ class Askers:
 
         return may_go
 
-    def _demand(self, one: Holder, leaving: frozenset[int]) -> Demand:
+    def _demand(self, one: HostHolder, leaving: frozenset[int]) -> Demand:
         given = self.given.get(one.consumer)
         key = (one.rows, one.roots & leaving, given)
         demand = self._known.get(key)

@@ -49,7 +49,7 @@ class LostSet:
 
 
 @dataclasses.dataclass(frozen=True)
-class Chosen:
+class ChosenSets:
     """The sets that are to be judged.
 
     :param sets: one of all that are alike, and how many these are
@@ -120,7 +120,7 @@ def few_enough(sets: Sequence[LostSet], together: int) -> Sequence[LostSet]:
 
 def chosen(
     sets: Sequence[LostSet], all_sets: int, together: int, key: Callable[[LostSet], Hashable]
-) -> Chosen:
+) -> ChosenSets:
     """Return one set of all that are alike, of all that `together` of them make.
 
     :param all_sets: how many sets there are, also those that weren't drawn by lot
@@ -128,17 +128,17 @@ def chosen(
     """
     of = math.comb(all_sets, together) if sets else 0
     if together == 1:
-        return Chosen(_alike(sets, key), of)
+        return ChosenSets(_alike(sets, key), of)
     if sum(len(one.roots) for one in sets) == len({root for one in sets for root in one.roots}):
         kinds: dict[Hashable, list[LostSet]] = collections.defaultdict(list)
         for one in sets:
             kinds[key(one)].append(one)
         if math.comb(len(kinds) + together - 1, together) <= MOST_JUDGED:
-            return Chosen(list(_of_kinds(list(kinds.values()), together)), of)
+            return ChosenSets(list(_of_kinds(list(kinds.values()), together)), of)
     if math.comb(len(sets), together) <= MOST_JUDGED:
         joined = map(_joined, itertools.combinations(sets, together))
-        return Chosen(_alike(joined, key), of)
-    return Chosen(_alike(_drawn(sets, together), key), of)
+        return ChosenSets(_alike(joined, key), of)
+    return ChosenSets(_alike(_drawn(sets, together), key), of)
 
 
 def _alike(

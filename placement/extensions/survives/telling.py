@@ -8,7 +8,7 @@ from placement.candidates.budget import Budget
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.slots import WholeSlot
 from placement.extensions.evacuation.reasons import Reasons
-from placement.extensions.survives.judging import IMPOSSIBLE, Judge, Loss
+from placement.extensions.survives.judging import IMPOSSIBLE, Loss, LossJudge
 from placement.extensions.what_if.changed_cloud import Naming
 from placement.schemas.json_schema import Json
 
@@ -49,7 +49,7 @@ class ToldLoss:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class Survival:
     """Which losses can be absorbed.
 
     :param sets: how many were looked at
@@ -105,7 +105,8 @@ class Answer:
             all_of = f"the {kind}" if self.sets == 1 else f"any of {self.sets:,} {plural}"
             parts.append(f"The loss of {all_of} can be absorbed.")
         else:
-            parts.append(f"The loss of {self.absorbed:,} of {self.sets:,} {plural} can be absorbed")
+            of_all = f"{self.absorbed:,} of {self.sets:,} {kind if self.sets == 1 else plural}"
+            parts.append(f"The loss of {of_all} can be absorbed")
             parts[-1] += f", of {self.impossible:,} it can't" if self.impossible else ""
             parts[-1] += f", of {self.unknown:,} it isn't known" if self.unknown else ""
             parts[-1] += "."
@@ -117,7 +118,8 @@ def _of_worst(one: ToldLoss) -> str:
     left = one.loss.consumers - len(one.loss.homes)
     what = "finds" if left == 1 else "find"
     place = "no place" if one.loss.verdict == IMPOSSIBLE else "no place that is known"
-    said = f"{one.name}: {left} of {one.loss.consumers} consumers {what} {place}"
+    of_all = f"{one.loss.consumers} consumer{'' if one.loss.consumers == 1 else 's'}"
+    said = f"{one.name}: {left} of {of_all} {what} {place}"
     missing = ", ".join(f"{name} {amount}" for name, amount in one.loss.missing.items())
     return f"{said}; at least {missing} would have to be added." if missing else f"{said}."
 
@@ -131,7 +133,7 @@ class Telling:
     def __init__(
         self,
         cloud: Snapshot,
-        judge: Judge,
+        judge: LossJudge,
         budgets: Callable[[], Budget],
         naming: Naming,
         limit: int,

@@ -179,7 +179,7 @@ STEPS = [
         },
     ),
     ("/berth/v1/capacity/evacuate", {}, "POST", "", {"without": [HOST]}),
-    ("/berth/v1/plans/survives", {}, "POST", "", {"each": "root", "together": 1}),
+    ("/berth/v1/plans/survives", {}, "POST", "", {"each": "root"}),
     ("/berth/v1/changes", {}, "GET", "", None),
     (
         "/reshaper",
