@@ -141,6 +141,16 @@ OPTIONS = [
         "nothing. 0: such trees aren't looked for.",
     ),
     cfg.IntOpt(
+        "survives_interval",
+        default=0,
+        min=0,
+        help="Seconds after which a page of metrics has the losses of hosts judged anew, for "
+        "`placement_survivable_sets`: of each host and of each aggregate, whether all that is on "
+        "it would fit elsewhere. One worker at a time does so, in the background; each time it "
+        "may take some 20 seconds of processor time, or search_time_limit twice if that is less. "
+        "0: nothing is judged, and there is no such metric.",
+    ),
+    cfg.IntOpt(
         "max_body_size",
         default=32 * 1024 * 1024,
         min=1024,

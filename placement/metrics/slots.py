@@ -5,13 +5,14 @@ when the process ends, however it ends. The next process goes on with the number
 counters never fall, and nothing of dead processes piles up.
 """
 
+import contextlib
 import errno
 import fcntl
 import mmap
 import os
 import struct
 import weakref
-from collections.abc import MutableSequence
+from collections.abc import Iterator, MutableSequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -24,9 +25,10 @@ Cells = MutableSequence[float]
 
 #: most processes that count at the same time, those that are being replaced included
 MOST = 500
-#: bytes of a number, and at the beginning of the memory: which slots were ever taken
+#: bytes of a number, and at the beginning of the memory: which slots were ever taken, and, from
+#: some byte on, what one process tells the others
 _NUMBER = 8
-_HEAD = 4096
+_HEAD, _BOARD = 4096, 512
 #: `struct flock`: type, whence, start, length, process
 _LOCK = "hhqqi4x"
 
@@ -60,6 +62,7 @@ class _Memory:
         # its views keep the map, which has a file descriptor of its own
         whole = memoryview(mmap.mmap(file, size))
         self.taken = whole[:MOST]
+        self.board = whole[_BOARD:_HEAD].cast("d")
         self.cells = whole[_HEAD:size].cast("d")
 
     def end(self) -> int:
@@ -112,6 +115,33 @@ class Slots:
     def close(self) -> None:
         """End the memory in this process, as soon as nobody uses it: there are no slots then."""
         self._memory = None
+
+    def board(self) -> Cells:
+        """Return numbers of all processes together, 0 at the beginning; none once it is closed."""
+        memory = self._memory
+        return [] if memory is None else cast(Cells, memory.board)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Say whether this block runs in this process alone; if not, another one runs it.
+
+        A process that ends, however it ends, leaves it to others. Raises OSError.
+        """
+        memory = self._memory
+        if memory is None:
+            yield False
+            return
+        file = os.open(f"/proc/self/fd/{memory.file}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            try:
+                # the byte behind those of the slots
+                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _lock(fcntl.F_WRLCK, MOST))
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(file)
 
     def claim(self) -> "Slot":
         """Take a slot for this process. Raises NoSlot, or OSError."""
