@@ -48,6 +48,7 @@ CATEGORIES: Categories = {
             "compute.cli.commands.migrate_compute_inventory:migrate_compute_inventory"
         ),
         "request": "compute.cli.commands.request:request",
+        "survives": "compute.cli.commands.survives:survives",
         "sync_aggregates": "compute.cli.commands.sync_aggregates:sync_aggregates",
         "tree": "compute.cli.commands.tree:tree",
     }

@@ -1,6 +1,6 @@
 """Ask placement why something fits nowhere, and how many more fit (extensions.md 5, 6)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -160,6 +160,11 @@ class Questions:
     def evacuate(self, roots: Sequence[str]) -> dict[str, Any]:
         """Return whether all consumers of some trees would fit elsewhere."""
         path, body = f"{PREFIX}/capacity/evacuate", {"without": list(roots)}
+        return self._answer(lambda: self._transport.post(path, body, version=VERSION))
+
+    def survives(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return which losses of hosts can be absorbed."""
+        path = f"{PREFIX}/plans/survives"
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
     def _answer(self, send: Callable[[], Response]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`explain`, `capacity` and `evacuable`: from the flavor to what placement has for it."""
 
 import dataclasses
+import json
 from uuid import uuid4
 
 import pytest
@@ -149,6 +150,65 @@ def test_who_has_no_place_is_named_with_the_reason(site, cloud):
     assert all(len(line) <= 80 for line in ended.out.splitlines())
 
 
+class TestSurvives:
+    def test_each_host_can_be_lost(self, site, cloud):
+        uuid = site.guest(flavor=LARGE)
+        with site.placement() as outsider:
+            outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
+
+        ended = site.run("survives")
+
+        assert (ended.code, ended.err) == (0, "")
+        assert ended.out.startswith("The loss of any of 2 hosts can be absorbed.")
+
+    def test_the_traits_of_the_flavor_count(self, site, cloud):
+        uuid = site.guest(flavor=GOLD)
+        with site.placement() as outsider:
+            golden = outsider.provider(
+                "golden", inventory=stock(1, 512), traits=["CUSTOM_GOLD", *OWNER]
+            )
+            outsider.allocate({golden: {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}, uuid)
+
+        ended = site.run("survives", "--lost", "golden")
+        found = site.run("survives", "-f", "json").json
+
+        assert (ended.code, ended.err) == (3, "")
+        assert "golden: 0 of 1 consumers fit elsewhere (impossible)." in ended.out
+        assert f"{uuid} (instance on host1)" in ended.out
+        assert "CUSTOM_GOLD" in ended.out
+        assert all(len(line) <= 80 for line in ended.out.splitlines())
+        assert (found["sets"], found["absorbed"]) == (3, 2)
+
+    def test_two_hosts_are_lost_together(self, site, cloud):
+        uuid = site.guest(flavor=LARGE)
+        with site.placement() as outsider:
+            outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
+
+        ended = site.run("survives", "--together", "2")
+
+        assert ended.code == 3
+        assert "At least DISK_GB 40, MEMORY_MB 8192, VCPU 4 would have to be added." in ended.out
+
+    def test_guests_that_may_not_be_somewhere(self, site, cloud, tmp_path):
+        uuid = site.guest(flavor=LARGE)
+        with site.placement() as outsider:
+            outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
+        file = tmp_path / "constraints.json"
+        file.write_text(json.dumps({"not_on": {uuid: [cloud["second"]]}}))
+
+        assert site.run("survives", "--constraints", str(file)).code == 3
+
+    def test_a_guest_whose_request_isnt_certain_is_asked_for_with_what_it_holds(self, site, cloud):
+        uuid = site.guest(flavor=PINNED)
+        with site.placement() as outsider:
+            outsider.allocate({cloud["first"]: {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}, uuid)
+
+        ended = site.run("survives")
+
+        assert ended.code == 0
+        assert "What 1 guests ask for isn't certain" in ended.out
+
+
 def test_an_empty_host_can_be_emptied(site, cloud):
     ended = site.run("evacuable", "first")
 
@@ -170,6 +230,9 @@ def test_an_empty_host_can_be_emptied(site, cloud):
         (("capacity", "--query", "resources=VCPU:1", "--without", "no"), 2, "no"),
         (("capacity", "--query", "resources=VCPU:1", "--limit", "0"), 127, "0 is less than"),
         (("evacuable", "no"), 2, "no"),
+        (("survives", "--lost", "no"), 2, "no"),
+        (("survives", "--together", "9"), 127, "9"),
+        (("survives", "--constraints", "no"), 127, "no can't be read as JSON"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
@@ -197,6 +260,7 @@ def test_hostile_names_stay_in_their_line(site, cloud):
         ("explain", "--flavor", "m1.large"),
         ("capacity", "--flavor", "m1.large"),
         ("evacuable", "first"),
+        ("survives",),
     ],
     ids=" ".join,
 )

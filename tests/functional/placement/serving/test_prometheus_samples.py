@@ -63,6 +63,13 @@ def test_promtool_finds_no_fault(what, file):
 def served(tmp_path_factory):
     """Return a service that has answered whatever the dashboard shows."""
     port = free_port()
+    with pytest.MonkeyPatch.context() as patch:
+        # a metric that is off by default
+        patch.setenv("OS_BERTH__SURVIVES_INTERVAL", "3600")
+        yield from _served(tmp_path_factory, port)
+
+
+def _served(tmp_path_factory, port):
     with starting(tmp_path_factory.mktemp("dashboard")) as start:
         server = start([*COMMAND, "--port", str(port)], f"http://127.0.0.1:{port}")
         body = {"name": "host", "uuid": HOST}

@@ -1,0 +1,129 @@
+"""`nova-manage placement survives`: which losses of hosts the rest can absorb."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from compute.cli.command_line import UnusableInput
+from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
+from compute.cli.output.recorded_consumers import RecordedConsumers
+from compute.maintenance.moving_guests import MovingGuests, moving_guests
+from compute.maintenance.provider_details import find_roots
+from compute.report.wire.context import admin_context
+from placement.reports.lines import wrapped
+
+_FLAVORS = (
+    "Guests ask with the traits and groups of their flavors; images, ports and server groups "
+    "aren't known."
+)
+
+
+def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
+    """Say whether all instances of a host would fit elsewhere if it were lost, of each host.
+
+    Each instance of the records is asked for as its flavor says. Nothing is moved.
+    """
+    made = options_of(
+        "survives",
+        survives.__doc__ or "",
+        fits="each loss can be absorbed",
+        named="provider",
+        nothing="a loss can't be absorbed",
+    )
+    made.add_argument(
+        "--each",
+        choices=("root", "aggregate"),
+        default="root",
+        help="lose each host (root, the default), or all hosts of each aggregate",
+    )
+    made.add_argument(
+        "--lost",
+        metavar="NAME|UUID",
+        action="append",
+        default=[],
+        help="lose this provider's host alone; repeatable, to lose several together",
+    )
+    made.add_argument(
+        "--together",
+        metavar="NUMBER",
+        type=int,
+        default=1,
+        help="lose any so many at the same time (default: %(default)s)",
+    )
+    made.add_argument(
+        "--constraints",
+        metavar="FILE",
+        type=Path,
+        help="a JSON file: apart and together, lists of lists of instances, and not_on, lists of "
+        "roots by instance",
+    )
+    asked = made.parse_args(arguments)
+    constraints = _read(asked.constraints) if asked.constraints else {}
+    told: dict[str, str] = {}
+    guests = MovingGuests({})
+
+    def ask(by: Asking) -> dict[str, Any]:
+        nonlocal guests
+        guests = moving_guests(by.cell, by.settings)
+        body: dict[str, Any] = {
+            "each": asked.each,
+            "together": asked.together,
+            "constraints": constraints,
+            "requests": guests.requests,
+        }
+        if asked.lost:
+            context = admin_context()
+            roots = [root for name in asked.lost for root in find_roots(by.client, context, name)]
+            body["each"] = [list(dict.fromkeys(roots))]
+        shown = by.questions.survives(body)
+        recorded = RecordedConsumers(by.cell)
+        for one in shown["worst"]:
+            for left in one["left"]:
+                consumer = left["consumer"]
+                told[consumer] = recorded.described(consumer) or "not in the records"
+        return shown
+
+    shown = answer_of(asked, config_arguments, ask)
+    if isinstance(shown, int):
+        return shown
+    text = "\n".join(_lines(shown, told))
+    text = f"{text}\n\n{told_of((), _FLAVORS, *_unasked(guests))}"
+    verdict = shown["verdict"]
+    return show(asked, shown, text, fits=verdict == "possible", unknown=verdict == "unknown")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the constraints of a file, which may have them under their key."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UnusableInput(f"{path} can't be read as JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UnusableInput(f"{path} has no JSON object.")
+    constraints: dict[str, Any] = found.get("constraints", found)
+    return constraints
+
+
+def _unasked(guests: MovingGuests) -> Iterator[str]:
+    if guests.unsaid:
+        yield f"What {guests.unsaid} guests ask for isn't certain: what they hold was asked for."
+    if guests.too_many:
+        yield f"There are too many guests: of {guests.too_many}, what they hold was asked for."
+
+
+def _lines(shown: dict[str, Any], told: dict[str, str]) -> Iterator[str]:
+    yield from wrapped(shown["message"])
+    for one in shown["worst"]:
+        yield ""
+        alike = f", and {one['alike']} that are alike" if one["alike"] else ""
+        yield from wrapped(
+            f"{one['name']}{alike}: {one['placed']} of {one['consumers']} consumers fit elsewhere "
+            f"({one['verdict']})."
+        )
+        if one["missing"]:
+            missing = ", ".join(f"{name} {amount}" for name, amount in one["missing"].items())
+            yield from wrapped(f"At least {missing} would have to be added.", 2, 2)
+        for left in one["left"]:
+            yield f"  {left['consumer']} ({told[left['consumer']]})"
+            yield from wrapped(left["reason"], 4, 2)
