@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from placement.errors import BadRequest
 
@@ -26,7 +27,7 @@ class Inventory:
     @property
     def capacity(self) -> float:
         """How much can be allocated in all; not rounded."""
-        return (self.total - self.reserved) * self.allocation_ratio
+        return _capacity(self)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,6 +48,26 @@ class NoRoom:
 Reason = OutsideUnits | NoRoom
 
 
+def _capacity(inventory: Any) -> Any:
+    return (inventory.total - inventory.reserved) * inventory.allocation_ratio
+
+
+def fits(inventory: Any, used: Any, asked: Any, asked_before: Any = 0) -> Any:
+    """Return whether the amount `asked` fits, whatever was used before the request.
+
+    A database can evaluate it, too, so it has operators only.
+
+    :param inventory: an `Inventory`, or columns of these names. For the other parameters see
+        `why_not`
+    """
+    return (
+        (inventory.min_unit <= asked)
+        & (asked <= inventory.max_unit)
+        & (asked % inventory.step_size == 0)
+        & (used + asked_before + asked <= _capacity(inventory))
+    )
+
+
 def why_not(
     inventory: Inventory,
     used: int,
@@ -62,12 +83,12 @@ def why_not(
         usage above the capacity is allowed if it doesn't grow (rest-api.md 4.3). None: it is never
         allowed
     """
+    if fits(inventory, used, asked, asked_before):
+        return None
     outside = not inventory.min_unit <= asked <= inventory.max_unit
     if outside or asked % inventory.step_size:
         return OutsideUnits(asked)
     wanted = used + asked_before + asked
-    if wanted <= inventory.capacity:
-        return None
     if used_until_now is not None and wanted <= used_until_now:
         return None
     return NoRoom(asked, free=inventory.capacity - used - asked_before)

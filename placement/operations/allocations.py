@@ -21,7 +21,7 @@ from placement.domain.capacity import Inventory
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import NotFound, UnknownProviderNamed
 from placement.operations.locked_consumers import LockedConsumers
-from placement.storage import allocations, consumers, inventories, providers
+from placement.storage import allocations, consumers, inventories, providers, writes_at_once
 from placement.storage import resource_classes as classes
 from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import TRIES, Connection, Database
@@ -41,6 +41,9 @@ def write_allocations(
     """
 
     def write(connection: Connection) -> None:
+        if writes_at_once.suit(connection, requests):
+            writes_at_once.write(connection, requests)
+            return
         locked, nodes, room = lock(connection, requests)
         ids = {uuid: node.id for uuid, node in nodes.items()}
         store(connection, locked, nodes, room, dict.fromkeys(written_providers(locked, ids), 1))
@@ -215,8 +218,10 @@ def delete_allocations(database: Database, consumer: str) -> None:
     """
 
     def delete(connection: Connection) -> None:
-        known = consumers.lock(connection, [consumer])
-        held, _ = allocations.entries_of(connection, [consumer])
+        known, (rows,) = consumers.lock_and_ask(
+            connection, [consumer], allocations.entries_question([consumer])
+        )
+        held, _ = allocations.entries_in(rows)
         if not known or not held:
             raise NotFound(f"No allocations for consumer '{consumer}'")
         allocations.delete(connection, [consumer])

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Collection, Iterable
+from typing import cast
 
 import os_resource_classes
 import sqlalchemy as sa
@@ -56,6 +57,12 @@ def ids_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     together cost one.
     """
     return _ids_of(connection, names, _BY_NAME)
+
+
+def standard_ids(names: Iterable[str]) -> dict[str, int] | None:
+    """Return the ids by name; None if one of the classes isn't a standard class."""
+    found = {name: _STANDARD_IDS.get(name) for name in names}
+    return None if None in found.values() else cast(dict[str, int], found)
 
 
 def ids_to_store(connection: Connection, names: Iterable[str]) -> dict[str, int]:

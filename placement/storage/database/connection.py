@@ -4,7 +4,7 @@ Transactions begin in one of two modes, one for reads and one for writes.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, overload
 
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ from placement.storage.database.compiled import Compiled, DriverText, Rows
 from placement.storage.database.statement_count import StatementCount
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, Run, StatementDriver
-from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS, limit_of_locks
+from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS, PREPARED, limit_of_locks
 
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -58,15 +58,21 @@ class Connection:
 
     Where the driver can send several statements in one message, a statement whose answer nobody
     needs (`later`) isn't sent at once. It goes with the next statement whose answer is needed, or
-    at the end of the transaction (`settle`).
+    with what ends the transaction (`settle`).
 
     :param plain: SQLAlchemy's connection
     :param statements: counts the statements
     :param driver: None: all statements go through SQLAlchemy
+    :param assumes: whether statements may be put off that fail in an unusual case, in which their
+        answer is needed (`storage.database.assumptions`)
     """
 
     def __init__(
-        self, plain: sa.Connection, statements: StatementCount, driver: StatementDriver | None
+        self,
+        plain: sa.Connection,
+        statements: StatementCount,
+        driver: StatementDriver | None,
+        assumes: bool = False,
     ) -> None:
         self._plain = plain
         self._statements = statements
@@ -75,6 +81,12 @@ class Connection:
         self._hooks: Any = plain.engine.dispatch.before_cursor_execute
         # a listener expects each statement when it is run, so none is put off for later
         self._batches = driver is not None and not self._hooks and driver.batches(self._pooled)
+        # nor is the end, if somebody listens for it
+        hooks: Any = plain.engine.dispatch.commit
+        self.assumes = assumes and self._batches and not hooks and PREPARED in self._pooled.info
+        self._ends = False
+        #: whether the end of the transaction was sent, and may have been reached
+        self.is_ending = False
         #: what begins the transaction, if it has not been sent yet
         self._beginning: list[Call] = []
         self._waiting: list[Call] = []
@@ -158,9 +170,23 @@ class Connection:
         except BaseException as error:
             self._raise(error, text, ())
 
-    def settle(self) -> None:
-        """Send the statements that were put off."""
-        if self._waiting:
+    def end_with_these(self) -> None:
+        """Let the end of the transaction go in one message with the statements that were put off.
+
+        Call it only if `assumes`. If the connection is lost, nobody knows whether the end was
+        reached.
+        """
+        self._ends = True
+
+    def settle(self, ending: str | None = None) -> None:
+        """Send the statements that were put off, and what ends the transaction after them.
+
+        :param ending: a text without values, sent only after `end_with_these`. It isn't counted
+        """
+        if ending is not None and self._ends:
+            self.is_ending = True
+            self._send([], ending=[(ending, (), False)])
+        elif self._waiting:
             self._send([])
 
     @staticmethod
@@ -175,23 +201,27 @@ class Connection:
             return form, (form.text, places, True)
         return form, (text, tuple([value for row in places for value in row]), False)
 
-    def _send(self, calls: list[Call], run: Run | None = None) -> list[Any]:
+    def _send(
+        self, calls: list[Call], run: Run | None = None, ending: Sequence[Call] = ()
+    ) -> list[Any]:
         """Send the statements that were put off, then these; return what each found.
 
         :param run: sends them all in place of `StatementDriver.run`
+        :param ending: ends the transaction
         """
         waiting = [*self._waiting, *calls]
         beginning, self._beginning, self._waiting = self._beginning, [], []
-        if self._driver is None or not (beginning or waiting):
+        if self._driver is None or not (beginning or waiting or ending):
             return []
         if self._hooks:
             waiting = [self._shown(call) for call in waiting]
         for _ in waiting:
             self._statements.sent()
-        calls = beginning + waiting
+        calls = [*beginning, *waiting, *ending]
         try:
             return (run or self._driver.run)(self._pooled, calls)
         except BaseException as error:
+            self.is_ending &= not self._driver.stopped_before_the_last(error)
             self._raise(error, "; ".join(text for text, _, _ in calls), calls[-1][1])
         finally:
             self._statements.end()
@@ -228,10 +258,12 @@ class Mode:
 
     :param begin: called first in each transaction. It is not a listener of SQLAlchemy's: an engine
         with such a listener costs each request more than the statement itself
+    :param ending: what commits, if it can go in one message with the last statements
     """
 
     engine: sa.Engine
     begin: Callable[[Connection], object]
+    ending: str | None = None
 
 
 def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> tuple[Mode, Mode]:
@@ -248,7 +280,7 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
         read = f"{_BEGIN_READ} READ ONLY" if read_only else _BEGIN_READ
         return (
             Mode(engine, lambda connection: connection.begin(read)),
-            Mode(engine, _begin_patient_write if patient else _begin_postgresql_write),
+            Mode(engine, _begin_patient_write if patient else _begin_postgresql_write, "COMMIT"),
         )
     reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ"}
     if read_only:

@@ -28,6 +28,7 @@ from placement.errors import (
     ValueNotStorable,
 )
 from placement.metrics.tally import UNCOUNTED, Tally
+from placement.storage.database.assumptions import is_wrong_assumption
 from placement.storage.database.compiled import Compiled, Rows
 from placement.storage.database.connection import Connection as Connection
 from placement.storage.database.connection import Mode, modes
@@ -279,6 +280,9 @@ class Database:
 
         Raises the last failure if the tries or the time are used up.
 
+        The first try puts statements off on the assumption that the usual is the case. If that was
+        wrong, the operation is run again at once without assumptions.
+
         Deadlocks don't use up tries. All writes lock in one order, so a deadlock means that another
         node of a cluster committed a change of the same rows first, and that may happen many times
         in a row.
@@ -291,8 +295,10 @@ class Database:
         longest = now - begun
         doubtful = False
         longest_statement: float = math.inf
+        assumes = True
         for attempt in itertools.count(1):
             last, committing = now, False
+            connection: Connection | None = None
             try:
                 with (
                     turn.taken(patience - LONGEST_LOCK - (now - begun)),
@@ -300,10 +306,10 @@ class Database:
                     plain.begin(),
                 ):
                     longest_statement = plain.info.get(LONGEST_STATEMENT, math.inf)
-                    connection = Connection(plain, self._statements, self._driver)
+                    connection = Connection(plain, self._statements, self._driver, assumes)
                     mode.begin(connection)
                     result = operation(connection)
-                    connection.settle()
+                    connection.settle(mode.ending)
                     committing = mode is self._writer
                     file = plain.info.get(FILE)
                     ended = self._clock()
@@ -322,6 +328,10 @@ class Database:
                 # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8
                 raise ValueNotStorable() from error
             except (DBAPIError, LostRace) as error:
+                if assumes and is_wrong_assumption(error):
+                    assumes, now = False, self._clock()
+                    continue
+                committing |= connection is not None and connection.is_ending
                 cause = _cause_of(error, committing, longest_statement)
                 failure: Exception = error
             except (PlacementError, PoolExhausted) as error:

@@ -44,6 +44,10 @@ class StatementDriver:
         """Send statements; return for each a cursor, or an object with a cursor's methods."""
         return [_executed(pooled.cursor(), call) for call in calls]
 
+    def stopped_before_the_last(self, error: BaseException) -> bool:
+        """Return whether the last statement of a message surely wasn't run."""
+        return False
+
     @property
     def arrays(self) -> Run | None:
         """A function that sends statements like `run`, but reads arrays as numpy's.
@@ -88,6 +92,9 @@ class PsycopgDriver(StatementDriver):
         return [
             [next(found) for _ in range(len(given) if many else 1)][-1] for _, given, many in calls
         ]
+
+    def stopped_before_the_last(self, error: BaseException) -> bool:
+        return self._batches.stopped_before_the_last(error)
 
     @property
     def arrays(self) -> Run | None:

@@ -6,6 +6,7 @@ psycopg's own loaders.
 """
 
 import datetime
+import functools
 import itertools
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
@@ -27,6 +28,8 @@ NOT_PREPARED = (
     errors.DuplicatePreparedStatement,
     errors.FeatureNotSupported,
 )
+#: attribute of exceptions
+_STOPPED = "berth_stopped_before_the_last"
 _DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
@@ -71,7 +74,7 @@ def run(
     """Send the statements in one message; return what each found.
 
     After the first that fails, the server runs none of the others. Raises psycopg's exception for
-    it, and UnicodeEncodeError for a text that isn't one.
+    it (see `stopped_before_the_last`), and UnicodeEncodeError for a text that isn't one.
 
     :param connection: not in pipeline mode, and encoded in UTF-8
     :param prepared: what the session has prepared; None: it prepares nothing
@@ -85,7 +88,8 @@ def run(
     try:
         libpq.enter_pipeline_mode()
         preparing = _send(libpq, sent, names, new)
-        results = connection.wait(_results(libpq))
+        failure = functools.partial(_failure, len(preparing), prepared is not None)
+        results = connection.wait(_results(libpq, failure))
         libpq.exit_pipeline_mode()
     except BaseException:
         # answers that are still to come would be taken for those of later statements
@@ -94,7 +98,7 @@ def run(
     found = []
     for text, result in zip(preparing, results, strict=True):
         if result.status not in _DONE:
-            raise errors.error_from_result(result, encoding="utf-8")
+            raise failure(results)
         if text is None:
             found.append(BatchResult(_rows(connection, result), result))
         else:
@@ -130,8 +134,38 @@ def _send(
     return preparing
 
 
-def _results(libpq: Any) -> Steps:
-    """Collect the results of all statements, up to the end of the message."""
+def stopped_before_the_last(error: BaseException) -> bool:
+    """Return whether the server has said that a statement of `run` failed which wasn't the last.
+
+    Then it didn't run the last one, even if the connection was lost afterwards.
+    """
+    return getattr(error, _STOPPED, False)
+
+
+def _failure(count: int, is_direct: bool, results: Sequence[Any]) -> psycopg.Error:
+    """Return psycopg's exception for the first of the results that is a failure.
+
+    :param count: how many results there would be if none had failed
+    :param is_direct: whether there is surely no pooler. If one loses the server, it ends the
+        session in the server's words, and doesn't know how far the server got
+    """
+    place, failed = next(
+        (place, result) for place, result in enumerate(results) if result.status not in _DONE
+    )
+    error = errors.error_from_result(failed, encoding="utf-8")
+    # a failure without a state is libpq's own: nobody knows what the server has done since
+    is_told = error.sqlstate is not None and (
+        is_direct or error.diag.severity_nonlocalized == "ERROR"
+    )
+    setattr(error, _STOPPED, is_told and place < count - 1)
+    return error
+
+
+def _results(libpq: Any, failure: Callable[[Sequence[Any]], psycopg.Error]) -> Steps:
+    """Collect the results of all statements, up to the end of the message.
+
+    :param failure: returns the exception for the first result that is a failure
+    """
     results: list[Any] = []
     while libpq.flush():
         if (yield Wait.RW) & Ready.R:
@@ -139,16 +173,40 @@ def _results(libpq: Any) -> Steps:
     while True:
         while libpq.is_busy():
             if (yield Wait.R) & Ready.R:
-                libpq.consume_input()
+                try:
+                    libpq.consume_input()
+                except psycopg.OperationalError:
+                    # what the server said before is read; its results are taken one by one
+                    while _took_one(libpq, results):
+                        pass
+                    if _has_failed(results):
+                        raise failure(results) from None
+                    raise
         result = libpq.get_result()
         if result is None:
             if libpq.status != pq.ConnStatus.OK:
                 # nothing more will come, not even the end of the message
+                if _has_failed(results):
+                    raise failure(results)
                 raise psycopg.OperationalError("the connection was lost")
             continue
         if result.status == pq.ExecStatus.PIPELINE_SYNC:
             return results
         results.append(result)
+
+
+def _took_one(libpq: Any, results: list[Any]) -> bool:
+    """Take one more result of a connection that is lost, unless one has failed or none is left."""
+    # each is followed by None
+    result = libpq.get_result() or libpq.get_result()
+    if result is None or _has_failed(results):
+        return False
+    results.append(result)
+    return True
+
+
+def _has_failed(results: Sequence[Any]) -> bool:
+    return bool(results) and results[-1].status not in _DONE
 
 
 def _rows(connection: "psycopg.Connection[Any]", result: Any) -> list[tuple[Any, ...]]:

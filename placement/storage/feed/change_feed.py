@@ -15,12 +15,14 @@ over to a copy without the last writes. Then the reader has to read all tables a
 """
 
 import dataclasses
+import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
+from placement.storage.database.assumptions import fails_unless
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import parts
@@ -41,12 +43,8 @@ _FEW_LANES = 32
 _INSERT = Compiled(sa.insert(provider_changes))
 
 
-def _advance_and_append() -> sa.Select[Any]:
-    """Make PostgreSQL's statement that takes positions of a free lane and appends the rows there.
-
-    It returns the last position, or no row if no lane is free.
-    """
-    taken = feed_lanes.ADVANCE_FREE.cte("taken")
+def _given() -> sa.FromClause:
+    """Return the lists that `_append` gives to a statement as rows; `place` counts from 1."""
     lists = (
         sa.bindparam("providers", type_=sa.ARRAY(sa.Integer)),
         sa.bindparam("kinds", type_=sa.ARRAY(sa.SmallInteger)),
@@ -57,25 +55,48 @@ def _advance_and_append() -> sa.Select[Any]:
         sa.column("kind", sa.SmallInteger),
         sa.column("uuid", sa.String),
     )
-    # a row for each element of the lists; `place` counts from 1
     unnested = sa.func.unnest(*lists).table_valued(*columns, with_ordinality="place")
-    given = unnested.render_derived(name="given")
-    before_first = taken.c.position - sa.bindparam("count", type_=sa.BigInteger)
+    return unnested.render_derived(name="given")
+
+
+def taking(
+    given: sa.FromClause, count: sa.ColumnElement[int], now: sa.ColumnElement[datetime.datetime]
+) -> tuple[sa.CTE, sa.CTE]:
+    """Make the parts of PostgreSQL's statement that take positions of a free lane and append there.
+
+    Return the lane, with its last position, which is no row if none is free; and what appends.
+
+    :param given: rows with `provider`, `kind`, `uuid` and `place`
+    :param count: the number of these rows
+    """
+    taken = feed_lanes.advance_free(count).cte("taken")
     row = {
-        "created_at": sa.bindparam("now", type_=sa.DateTime),
+        "created_at": now,
         "resource_provider_id": given.c.provider,
         "kind": given.c.kind,
         "lane": taken.c.id,
-        "position": before_first + given.c.place,
+        "position": taken.c.position - count + given.c.place,
         "before": taken.c.before,
         "resource_provider_uuid": given.c.uuid,
     }
     rows = sa.select(*row.values()).select_from(taken.join(given, sa.true()))
     append = sa.insert(provider_changes).from_select(list(row), rows, include_defaults=False)
-    return sa.select(taken.c.position).add_cte(append.cte("appended"))
+    return taken, append.cte("appended")
 
 
-_ADVANCE_AND_APPEND = Compiled(_advance_and_append())
+def is_usual(taken: sa.CTE, count: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """Return what is 1 if a lane was taken and nothing has to be trimmed, and otherwise fails."""
+    every = sa.bindparam("trim_every", type_=sa.BigInteger)
+    before = taken.c.position - count
+    same = sa.select(before - before % every == taken.c.position - taken.c.position % every)
+    return fails_unless(
+        same.scalar_subquery(), "a lane of its change feed is free and needs no trimming"
+    )
+
+
+_TAKEN, _APPENDING = taking(_given(), feed_lanes.COUNT, sa.bindparam("now", type_=sa.DateTime))
+#: returns the last position, or no row if no lane is free
+_ADVANCE_AND_APPEND = Compiled(sa.select(_TAKEN.c.position).add_cte(_APPENDING))
 
 
 def record(connection: Connection, provider_ids: Iterable[int], kind: ChangeKind) -> None:
@@ -119,6 +140,11 @@ def record_each(
     # end before it has so many rows, so a write that opens a lane trims, too
     if is_new or (first - 1) // TRIM_EVERY != (first - 1 + len(kinds)) // TRIM_EVERY:
         _trim(connection, 2 * max(TRIM_EVERY, len(kinds)))
+
+
+def usual_values() -> dict[str, int]:
+    """Return the values for `is_usual`."""
+    return {"trim_every": TRIM_EVERY}
 
 
 def _append(

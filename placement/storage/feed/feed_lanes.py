@@ -12,6 +12,7 @@ that a reader has read.
 
 import dataclasses
 import secrets
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -55,23 +56,31 @@ _FREE = (
     .with_for_update(skip_locked=True)
 )
 _FREE_AND_STATE = Compiled(_FREE.add_columns(change_lanes.c.position, change_lanes.c.mark))
-_ADVANCE = (
-    sa.update(change_lanes)
-    .where(_HERE)
-    .values(
-        position=change_lanes.c.position + sa.bindparam("count"),
-        before=change_lanes.c.mark,
-        mark=sa.bindparam("new_mark"),
-    )
-)
 #: joined, and not a subquery of the condition: PostgreSQL evaluates a condition again if the lane
 #: was advanced a moment ago. The subquery may find another lane then, so that no lane is advanced
 _FOUND = _FREE.cte("free")
-#: for databases with UPDATE … RETURNING; `advance` makes its parameters
-ADVANCE_FREE = _ADVANCE.where(change_lanes.c.id == _FOUND.c.id).returning(
-    change_lanes.c.id, change_lanes.c.position, change_lanes.c.before
-)
-_ADVANCE_FREE = Compiled(ADVANCE_FREE)
+
+
+def advance_free(count: sa.ColumnElement[int]) -> Any:
+    """Make a statement that takes positions of a free lane; `advance` makes its parameters.
+
+    For databases with UPDATE … RETURNING.
+    """
+    return (
+        sa.update(change_lanes)
+        .where(_HERE, change_lanes.c.id == _FOUND.c.id)
+        .values(
+            position=change_lanes.c.position + count,
+            before=change_lanes.c.mark,
+            mark=sa.bindparam("new_mark"),
+        )
+        .returning(change_lanes.c.id, change_lanes.c.position, change_lanes.c.before)
+    )
+
+
+#: the parameter `count` of `advance`
+COUNT = sa.bindparam("count", type_=sa.BigInteger)
+_ADVANCE_FREE = Compiled(advance_free(COUNT))
 _ADVANCE_KNOWN = Compiled(
     sa.update(change_lanes)
     .where(_HERE, change_lanes.c.id == sa.bindparam("lane"))
@@ -97,7 +106,7 @@ def home(connection: Connection) -> int:
 
 
 def advance(here: int, count: int) -> dict[str, int]:
-    """Return the parameters of `ADVANCE_FREE` that take `count` positions."""
+    """Return the parameters of `advance_free(COUNT)` that take `count` positions."""
     return {"here": here, "count": count, "new_mark": new_mark()}
 
 

@@ -1,0 +1,358 @@
+"""One message of PostgreSQL that writes allocations in the usual case.
+
+What a write of allocations reads decides only whether it is refused, and what it creates first. If
+the consumers and their owners are as requested and everything fits, nothing has to be read to know
+what to store. Then three statements are enough, in one message with BEGIN and COMMIT:
+
+1. lock the consumers, and note which ones were found;
+2. lock the requested providers, and those with stored allocations;
+3. check all that, and write.
+
+The third must not be one with the locks: a statement sees the database as it was when it began,
+so its sums would lack what was stored while it waited for a lock. It fails in any other case.
+Nothing is stored then, and the usual way finds out what the case is.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
+
+from placement.domain.capacity import MAX_AMOUNT, fits
+from placement.domain.consumer import ConsumerRequest, Unchecked
+from placement.storage import providers
+from placement.storage.database.assumptions import fails_unless
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.connection import Connection
+from placement.storage.driver.list_parameters import among
+from placement.storage.feed import change_feed, feed_lanes
+from placement.storage.feed.feed_kinds import ChangeKind
+from placement.storage.locking import Hold, locking
+from placement.storage.resource_classes import standard_ids
+from placement.storage.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    inventories,
+    projects,
+    resource_providers,
+    users,
+    utcnow,
+)
+
+#: requests with more consumers or allocations than these are written the usual way
+MOST_CONSUMERS = 20
+MOST_ENTRIES = 100
+#: a setting of the transaction: the ids of the consumers that it has locked
+_LOCKED = "berth.locked"
+_USUAL = "consumers and their owners are known and everything fits"
+
+
+def _list(name: str, type_: Any) -> sa.BindParameter[Any]:
+    return sa.bindparam(name, type_=ARRAY(type_))
+
+
+def _rows(name: str, **columns: tuple[str, Any]) -> sa.FromClause:
+    """Return lists of the same length as rows: by column, the name of its list, and its type."""
+    lists = (_list(given, type_) for given, type_ in columns.values())
+    typed = (sa.column(column, type_) for column, (_, type_) in columns.items())
+    return sa.func.unnest(*lists).table_valued(*typed).render_derived(name=name)
+
+
+def _ids(column: sa.ColumnElement[int]) -> sa.ColumnElement[str]:
+    """Return ids as one text, in ascending order."""
+    gathered = sa.func.array_agg(aggregate_order_by(column, column))
+    return sa.func.coalesce(sa.func.array_to_string(gathered, ","), "")
+
+
+def _lock_consumers() -> sa.Select[Any]:
+    found = (
+        sa.select(consumers.c.id)
+        .where(among(consumers.c.uuid, "uuids"))
+        .order_by(consumers.c.id)
+        .with_for_update()
+        .subquery("locked")
+    )
+    return sa.select(sa.func.set_config(_LOCKED, _ids(found.c.id), sa.true()))
+
+
+def _lock_providers() -> sa.Select[Any]:
+    requested = sa.select(resource_providers.c.id).where(among(resource_providers.c.uuid, "named"))
+    held = sa.select(allocations.c.resource_provider_id).where(
+        among(allocations.c.consumer_id, "uuids")
+    )
+    question = sa.select(resource_providers.c.id).where(
+        resource_providers.c.id.in_(sa.union(requested, held))
+    )
+    return locking(question.order_by(resource_providers.c.id), Hold.CONTENT)
+
+
+_ASKER = _rows(
+    "asker",
+    uuid=("askers", sa.String),
+    generation=("generations", sa.Integer),
+    project=("projects", sa.String),
+    user_=("users", sa.String),
+    type_=("types", sa.String),
+)
+_WANTED = _rows(
+    "wanted",
+    consumer=("consumers", sa.String),
+    provider=("providers", sa.String),
+    class_id=("classes", sa.Integer),
+    amount=("amounts", sa.Integer),
+)
+_NOW = sa.bindparam("now", type_=sa.DateTime)
+
+
+def _known_owners() -> sa.Select[Any]:
+    """Return the requested owners of each consumer; what has an unknown one is missing."""
+    return (
+        sa.select(
+            _ASKER.c.uuid,
+            projects.c.id.label("project_id"),
+            users.c.id.label("user_id"),
+            consumer_types.c.id.label("type_id"),
+        )
+        .select_from(
+            _ASKER.join(projects, projects.c.external_id == _ASKER.c.project)
+            .join(users, users.c.external_id == _ASKER.c.user_)
+            .outerjoin(consumer_types, consumer_types.c.name == _ASKER.c.type_)
+        )
+        # a request without a type leaves it as it is
+        .where(
+            sa.or_(_ASKER.c.type_.is_(None), consumer_types.c.id.is_not(None)),
+            # with these, PostgreSQL finds single rows by their index, however large a table may get
+            among(projects.c.external_id, "project_names"),
+            among(users.c.external_id, "user_names"),
+        )
+    )
+
+
+def _known() -> sa.Select[Any]:
+    """Return each consumer that has the requested generation and owners, or is new."""
+    same = sa.and_(
+        consumers.c.project_id == projects.c.id,
+        consumers.c.user_id == users.c.id,
+        sa.or_(_ASKER.c.type_.is_(None), consumers.c.consumer_type_id == consumer_types.c.id),
+    )
+    return (
+        _known_owners()
+        .add_columns(consumers.c.id)
+        .outerjoin(
+            consumers,
+            sa.and_(consumers.c.uuid == _ASKER.c.uuid, among(consumers.c.uuid, "uuids")),
+        )
+        .where(
+            consumers.c.generation.is_not_distinct_from(_ASKER.c.generation),
+            sa.or_(consumers.c.id.is_(None), same),
+        )
+    )
+
+
+def _room(are_new: bool) -> sa.Select[Any]:
+    """Return each requested allocation that has an inventory, and whether it fits."""
+    stock = (
+        sa.select(inventories, resource_providers.c.uuid)
+        .join(resource_providers, inventories.c.resource_provider_id == resource_providers.c.id)
+        .where(among(resource_providers.c.uuid, "named"))
+        # read by itself: joined with what is wanted, PostgreSQL may begin with all providers of a
+        # class
+        .cte("stock")
+        .prefix_with("MATERIALIZED")
+    )
+    used = sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0)).where(
+        allocations.c.resource_provider_id == stock.c.resource_provider_id,
+        allocations.c.resource_class_id == stock.c.resource_class_id,
+    )
+    if not are_new:
+        used = used.where(sa.not_(among(allocations.c.consumer_id, "uuids")))
+    by_others = used.correlate(stock).scalar_subquery()
+    # all that the request takes of a slot, this amount included
+    together = sa.func.sum(_WANTED.c.amount).over(partition_by=stock.c.id)
+    before = together - _WANTED.c.amount
+    return sa.select(
+        _WANTED.c.consumer,
+        stock.c.resource_provider_id.label("provider_id"),
+        _WANTED.c.class_id,
+        _WANTED.c.amount,
+        fits(stock.c, by_others, _WANTED.c.amount, before).label("fits"),
+    ).select_from(
+        _WANTED.join(
+            stock,
+            sa.and_(
+                stock.c.uuid == _WANTED.c.provider,
+                stock.c.resource_class_id == _WANTED.c.class_id,
+            ),
+        )
+    )
+
+
+def _write(are_new: bool) -> sa.Select[Any]:
+    """Make the statement that checks and writes.
+
+    :param are_new: whether all of the consumers have to be new; without them it costs less
+    """
+    known = (_known_owners() if are_new else _known()).cte("known")
+    room = _room(are_new).cte("room")
+    held = sa.select(
+        allocations.c.resource_provider_id.label("provider_id"), allocations.c.consumer_id
+    ).where(among(allocations.c.consumer_id, "uuids"))
+    conditions = [
+        _count(known) == sa.func.cardinality(_list("askers", sa.String)),
+        _count(room, room.c.fits) == sa.func.cardinality(_list("amounts", sa.Integer)),
+    ]
+    providers_of: Any = sa.select(room.c.provider_id)
+    new = known
+    if are_new:
+        # very old allocations have no consumer
+        stored = sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids"))
+        conditions += [~sa.exists(stored), ~sa.exists(held)]
+    else:
+        old = held.cte("held")
+        conditions += [
+            # a consumer that was stored after the locks isn't locked, nor are its providers
+            sa.select(_ids(known.c.id)).where(known.c.id.is_not(None)).scalar_subquery()
+            == sa.func.current_setting(_LOCKED),
+            ~sa.exists().where(old.c.consumer_id == known.c.uuid, known.c.id.is_(None)),
+        ]
+        providers_of = providers_of.union_all(sa.select(old.c.provider_id))
+        new = sa.select(known).where(known.c.id.is_(None)).cte("new")
+    usual = sa.select(fails_unless(sa.and_(*conditions), _USUAL).label("case")).cte("usual")
+    so = usual.c.case == 1
+    touched = providers_of.subquery("touched")
+    changed = (
+        sa.select(
+            touched.c.provider_id.label("provider"),
+            sa.literal_column(str(int(ChangeKind.USAGE)), sa.SmallInteger).label("kind"),
+            sa.cast(sa.null(), sa.String).label("uuid"),
+            sa.func.row_number().over(order_by=touched.c.provider_id).label("place"),
+        )
+        .group_by(touched.c.provider_id)
+        .cte("changed")
+    )
+    taken, appending = change_feed.taking(changed, _count(changed), _NOW)
+    writes = [_created(new, so).cte("created"), _stored(room, so).cte("stored")]
+    if not are_new:
+        writes += [
+            sa.delete(allocations).where(among(allocations.c.consumer_id, "uuids"), so).cte("gone"),
+            _bumped(consumers, sa.select(known.c.id), so).cte("kept"),
+        ]
+    writes.append(_bumped(resource_providers, sa.select(room.c.provider_id), so).cte("bumped"))
+    return sa.select(usual.c.case, change_feed.is_usual(taken, _count(changed))).add_cte(
+        *writes, appending
+    )
+
+
+def _created(new: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
+    rows = sa.select(
+        _NOW.label("created_at"),
+        new.c.uuid,
+        new.c.project_id,
+        new.c.user_id,
+        new.c.type_id.label("consumer_type_id"),
+        sa.literal_column("1").label("generation"),
+    )
+    # sorted, so that writers of the same new consumers can't deadlock
+    return _insert(consumers, rows.where(so).order_by(new.c.uuid))
+
+
+def _stored(room: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
+    rows = sa.select(
+        _NOW.label("created_at"),
+        room.c.provider_id.label("resource_provider_id"),
+        room.c.consumer.label("consumer_id"),
+        room.c.class_id.label("resource_class_id"),
+        room.c.amount.label("used"),
+    )
+    return _insert(allocations, rows.where(so))
+
+
+def _bumped(table: sa.Table, ids: sa.Select[Any], so: sa.ColumnElement[bool]) -> sa.Update:
+    raised = {"generation": table.c.generation + 1, "updated_at": _NOW}
+    return sa.update(table).where(table.c.id.in_(ids), so).values(raised)
+
+
+def _count(of: sa.CTE, *conditions: sa.ColumnElement[bool]) -> Any:
+    return sa.select(sa.func.count()).select_from(of).where(*conditions).scalar_subquery()
+
+
+def _insert(table: sa.Table, rows: sa.Select[Any]) -> sa.Insert:
+    columns = [str(column.key) for column in rows.selected_columns]
+    return sa.insert(table).from_select(columns, rows, include_defaults=False)
+
+
+_LOCK_CONSUMERS = Compiled(_lock_consumers())
+_LOCK_PROVIDERS = Compiled(_lock_providers())
+#: by whether all consumers have to be new
+_WRITE = {are_new: Compiled(_write(are_new)) for are_new in (True, False)}
+
+
+def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
+    """Return whether these requests may be given to `write`."""
+    if not connection.assumes or not 0 < len(requests) <= MOST_CONSUMERS:
+        return False
+    return (
+        all(
+            request.allocations and not isinstance(request.generation, Unchecked)
+            for request in requests
+        )
+        and len({request.uuid for request in requests}) == len(requests)
+        and _are_few([entry for request in requests for entry in _entries(request)])
+        and standard_ids(name for request in requests for name in _names(request)) is not None
+    )
+
+
+def _are_few(entries: Sequence[tuple[str, str, int]]) -> bool:
+    return len(entries) <= MOST_ENTRIES and all(amount <= MAX_AMOUNT for _, _, amount in entries)
+
+
+def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
+    """Replace the allocations of each requested consumer; the transaction fails if it can't."""
+    named = list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
+    uuids = [request.uuid for request in requests]
+    are_new = all(request.generation is None for request in requests)
+    if not are_new:
+        connection.later(_LOCK_CONSUMERS, {"uuids": uuids})
+        connection.later(_LOCK_PROVIDERS, {"named": named, "uuids": uuids})
+    else:
+        # a consumer that must be new holds nothing
+        lock = providers.lock_question(connection, named)
+        assert lock is not None
+        connection.later(*lock)
+    classes = standard_ids(name for request in requests for name in _names(request)) or {}
+    entries = [(request.uuid, *entry) for request in requests for entry in _entries(request)]
+    values = {
+        "uuids": uuids,
+        "named": named,
+        "project_names": list({request.project for request in requests}),
+        "user_names": list({request.user for request in requests}),
+        "askers": uuids,
+        "generations": [request.generation for request in requests],
+        "projects": [request.project for request in requests],
+        "users": [request.user for request in requests],
+        "types": [request.type_name for request in requests],
+        "consumers": [consumer for consumer, _, _, _ in entries],
+        "providers": [provider for _, provider, _, _ in entries],
+        "classes": [classes[name] for _, _, name, _ in entries],
+        "amounts": [amount for _, _, _, amount in entries],
+        "now": utcnow(),
+    }
+    lane = feed_lanes.advance(feed_lanes.home(connection), len(named)) | change_feed.usual_values()
+    connection.later(_WRITE[are_new], lane | values)
+    connection.end_with_these()
+
+
+def _names(request: ConsumerRequest) -> Iterator[str]:
+    return itertools.chain.from_iterable(request.allocations.values())
+
+
+def _entries(request: ConsumerRequest) -> list[tuple[str, str, int]]:
+    """Return provider, class and amount of each requested allocation."""
+    return [
+        (provider, name, amount)
+        for provider, resources in request.allocations.items()
+        for name, amount in resources.items()
+    ]

@@ -1,0 +1,192 @@
+"""Writes of allocations that PostgreSQL gets in one message, and what isn't usual about them."""
+
+import concurrent.futures
+
+import pytest
+import sqlalchemy as sa
+
+from placement.storage import writes_at_once
+from tests.databases.questions import connected
+from tests.faults.locks import wait_until_somebody_waits
+from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import (
+    CHILD,
+    EMPTY,
+    HOLDER,
+    NEW,
+    OTHER_HOLDER,
+    ROOT,
+    UNKNOWN,
+    expect,
+    fill,
+    holding,
+    numbered,
+)
+
+pytest.importorskip("psycopg", reason="needs openstack-berth[postgresql]")
+batches = pytest.importorskip("placement.storage.driver.postgresql_batches")
+
+VCPU = {ROOT: {"VCPU": 1}}
+#: what is written, by consumer
+USUAL = {
+    "a new consumer": {NEW: holding(VCPU)},
+    "several providers": {NEW: holding({ROOT: {"VCPU": 1, "DISK_GB": 5}, CHILD: {"VGPU": 1}})},
+    "two new consumers": {NEW: holding(VCPU), numbered("c", 9): holding(VCPU)},
+    "what fills a provider": {NEW: holding({ROOT: {"VCPU": 4}})},
+    "other amounts": {HOLDER: holding({ROOT: {"VCPU": 8}}, 2)},
+    "another provider": {HOLDER: holding({CHILD: {"VGPU": 1}}, 2)},
+    "a move": {NEW: holding({ROOT: {"VCPU": 4, "DISK_GB": 10}}), HOLDER: holding(VCPU, 2)},
+}
+UNUSUAL = {
+    "no room": {NEW: holding({ROOT: {"VCPU": 5}})},
+    "no room for both": {
+        NEW: holding({ROOT: {"VCPU": 3}}),
+        HOLDER: holding({ROOT: {"VCPU": 6}}, 2),
+    },
+    "another unit": {NEW: holding({ROOT: {"VCPU": 2**31 - 1}})},
+    "more than fits into a column": {NEW: holding({ROOT: {"VCPU": 2**31}})},
+    "no such inventory": {NEW: holding({ROOT: {"MEMORY_MB": 1}})},
+    "no such provider": {NEW: holding({UNKNOWN: {"VCPU": 1}})},
+    "no such class": {NEW: holding({ROOT: {"CUSTOM_NONE": 1}})},
+    "a custom class": {NEW: holding({ROOT: {"CUSTOM_A": 1}})},
+    "a consumer that is there": {HOLDER: holding(VCPU)},
+    "a consumer that isn't there": {NEW: holding(VCPU, 1)},
+    "an old generation": {HOLDER: holding(VCPU, 1)},
+    "a generation to come": {HOLDER: holding(VCPU, 3)},
+    "another project": {HOLDER: holding(VCPU, 2, project="other")},
+    "a new user": {NEW: holding(VCPU, user="other")},
+    "a new type": {NEW: holding(VCPU, kind="OTHER")},
+    "another type": {HOLDER: holding(VCPU, 2, kind="MIGRATION")},
+    "an empty request": {NEW: holding(VCPU), HOLDER: holding({}, 2)},
+    "one of two": {NEW: holding(VCPU), OTHER_HOLDER: holding({CHILD: {"VGPU": 1}}, 7)},
+}
+#: what a row is made of beside ids and times
+TABLES = {
+    "consumers": "SELECT uuid, generation FROM consumers ORDER BY uuid",
+    "owners": "SELECT c.uuid, p.external_id, u.external_id, t.name FROM consumers c "
+    "JOIN projects p ON p.id = c.project_id JOIN users u ON u.id = c.user_id "
+    "JOIN consumer_types t ON t.id = c.consumer_type_id ORDER BY c.uuid",
+    "allocations": "SELECT consumer_id, resource_provider_id, resource_class_id, used "
+    "FROM allocations ORDER BY 1, 2, 3",
+    "providers": "SELECT uuid, generation FROM resource_providers ORDER BY uuid",
+    "feed": "SELECT resource_provider_id, kind, position, resource_provider_uuid "
+    "FROM berth_provider_changes ORDER BY lane, position",
+}
+
+
+@pytest.fixture(params=["postgresql"])
+def database_kind(request):
+    return request.param
+
+
+@pytest.fixture
+def messages(monkeypatch):
+    """Return the texts of each message that was sent."""
+    sent, send = [], batches.run
+
+    def run(*given):
+        sent.append([text for text, _ in given[1]])
+        return send(*given)
+
+    monkeypatch.setattr(batches, "run", run)
+    return sent
+
+
+def filled(url):
+    service = Service(url)
+    fill(service)
+    return service
+
+
+def outcome(service, bodies):
+    answer = service.post("/allocations", bodies)
+    text = answer.text.partition("request_id")[0]
+    return answer.status_code, text, {name: service.ask(sql) for name, sql in TABLES.items()}
+
+
+@pytest.mark.parametrize("bodies", (USUAL | UNUSUAL).values(), ids=USUAL | UNUSUAL)
+def test_one_message_stores_and_answers_what_several_do(new_database, monkeypatch, bodies):
+    found = outcome(filled(new_database()), bodies)
+    monkeypatch.setattr(writes_at_once, "suit", lambda *_: False)
+    assert found == outcome(filled(new_database()), bodies)
+
+
+@pytest.mark.parametrize("bodies", USUAL.values(), ids=USUAL)
+def test_the_usual_is_one_message(database_url, messages, bodies):
+    service = filled(database_url)
+    messages.clear()
+    expect(service.post("/allocations", bodies), 204)
+    assert [message[-1] for message in messages] == ["COMMIT"]
+
+
+def test_a_consumer_that_was_stored_after_the_locks_is_locked_first(database_url):
+    """Nobody else can change what it holds while that is replaced."""
+    service = filled(database_url)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, connected(database_url) as other:
+        with other.begin() as holding_up:
+            other.execute(
+                sa.text(f"SELECT id FROM resource_providers WHERE uuid = '{ROOT}' FOR UPDATE")
+            )
+            # it finds no consumer to lock, and waits for the provider
+            later = pool.submit(service.put, f"/allocations/{NEW}", holding(VCPU, 1))
+            wait_until_somebody_waits(database_url)
+            expect(service.put(f"/allocations/{NEW}", holding({CHILD: {"VGPU": 1}})), 204)
+            holding_up.rollback()
+        expect(later.result(), 204)
+    held = service.get(f"/allocations/{NEW}").json
+    assert list(held["allocations"]) == [ROOT]
+    assert held["consumer_generation"] == 2
+
+
+def test_many_at_once_fill_a_provider_and_no_more(database_url):
+    service = filled(database_url)
+    stock = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 16}}}
+    expect(service.put(f"/resource_providers/{EMPTY}/inventories", stock), 200)
+
+    def claim(number):
+        body = holding({EMPTY: {"VCPU": 1}})
+        return service.put(f"/allocations/{numbered('d', number)}", body).status_code
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(claim, range(40)))
+    assert sorted(set(answers)) == [204, 409]
+    assert answers.count(204) == 16
+    usages = service.get(f"/resource_providers/{EMPTY}/usages").json["usages"]
+    assert usages == {"VCPU": 16}
+
+
+def test_a_session_that_ends_before_the_commit_is_not_noticed(database_url):
+    """The server says so. Then the end of the transaction wasn't reached."""
+    service = filled(database_url)
+    kill = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, connected(database_url) as other:
+        with other.begin():
+            other.execute(
+                sa.text(f"SELECT id FROM resource_providers WHERE uuid = '{ROOT}' FOR UPDATE")
+            )
+            later = pool.submit(service.put, f"/allocations/{NEW}", holding(VCPU))
+            wait_until_somebody_waits(database_url)
+            other.execute(sa.text(kill))
+        expect(later.result(), 204)
+    assert service.get(f"/allocations/{NEW}").json["consumer_generation"] == 1
+
+
+def test_a_session_that_is_lost_with_the_commit_leaves_the_outcome_unknown(
+    database_url, monkeypatch
+):
+    service = filled(database_url).unjudged()
+    send = batches.run
+
+    def lose(connection, calls, prepared):
+        monkeypatch.setattr(batches, "run", send)
+        send(connection, calls, prepared)
+        connection.close()
+        raise batches.psycopg.OperationalError("the connection was lost")
+
+    monkeypatch.setattr(batches, "run", lose)
+    answer = expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 503)
+    assert "It may or may not have happened." in answer.json["errors"][0]["detail"]
+    assert service.get(f"/allocations/{NEW}").json["allocations"]
