@@ -14,9 +14,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.quick import selecting
 from tests.quick.changes import changed
 from tests.quick.choice import ALWAYS, Choice, Chooser
 from tests.quick.record import Record
+from tests.quick.selecting import CHOSEN
 
 ROOT = Path(__file__).parents[2]
 BASE = os.environ.get("BERTH_QUICK_BASE", "origin/main")
@@ -35,11 +37,14 @@ def main(arguments: list[str]) -> int:
 
 def run(choice: Choice, root: Path, arguments: list[str]) -> int:
     """Run the chosen tests on SQLite and return pytest's exit code."""
-    environment = {**os.environ, "BERTH_TEST_DATABASES": "sqlite"}
+    files = dict.fromkeys(test.partition("::")[0] for test in choice.run)
+    there = [file for file in files if (root / file).exists()]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join([ALWAYS, *choice.run]))
         file.flush()
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", *arguments, f"@{file.name}"]
+        environment = {**os.environ, "BERTH_TEST_DATABASES": "sqlite", CHOSEN: file.name}
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-p", selecting.__name__]
+        command += [*arguments, ALWAYS, *there]
         return subprocess.run(command, cwd=root, env=environment, check=False).returncode
 
 
