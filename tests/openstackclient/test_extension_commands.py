@@ -263,7 +263,7 @@ class Nova(http.server.BaseHTTPRequestHandler):
 def serving(handler):
     """Serve requests with a handler, on a free port."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -75,6 +75,9 @@ class FaultProxy:
     def _handler(proxy):  # noqa: N805
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # An answer is sent as a whole. In two parts, the second one waits until the client's
+            # machine has confirmed the first one, which it puts off.
+            wbufsize = -1
 
             def handle_one(self):
                 with proxy._lock:

@@ -38,12 +38,6 @@ def started(folder, *options):
             process.kill()
 
 
-@pytest.fixture
-def stayed(tmp_path):
-    with started(tmp_path, "--keep", str(tmp_path / "kept")) as found:
-        yield found
-
-
 def said_when(process, said, pattern):
     """Wait until the demonstration prints what fits; return the first group."""
 
@@ -57,19 +51,29 @@ def said_when(process, said, pattern):
 PAGE = r"The page of this cloud: (\S+) "
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
-def test_it_ends_in_a_word_and_leaves_nothing(tmp_path, number):
-    with started(tmp_path) as (process, said):
-        api = said_when(process, said, PAGE).removesuffix("/berth/v1/ui/")
-        # tox sends what the terminal has sent already, and then another one
-        for each in (number, number, signal.SIGTERM):
-            process.send_signal(each)
-        assert process.wait(PATIENCE) == 0, said()
+def end(process, said, number):
+    """End it with a signal, as tox does: it sends what the terminal has sent, and another one."""
+    for each in (number, number, signal.SIGTERM):
+        process.send_signal(each)
+    assert process.wait(PATIENCE) == 0, said()
+
+
+def left_nothing_but_a_drawing(folder, api, said):
+    """Return the drawing."""
     assert said().endswith("The service has ended. Its files are deleted.\n")
     with pytest.raises(requests.ConnectionError):
         requests.get(api, timeout=PATIENCE)
-    (drawing,) = (tmp_path / "tmp").iterdir()
+    (drawing,) = (folder / "tmp").iterdir()
     assert drawing.suffix == ".html"
+    return drawing
+
+
+@pytest.mark.thorough
+def test_it_ends_in_a_word_and_leaves_nothing(tmp_path):
+    with started(tmp_path) as (process, said):
+        api = said_when(process, said, PAGE).removesuffix("/berth/v1/ui/")
+        end(process, said, signal.SIGTERM)
+    assert left_nothing_but_a_drawing(tmp_path, api, said)
 
 
 def test_a_story_that_is_interrupted_leaves_nothing(tmp_path):
@@ -91,16 +95,26 @@ def test_tox_waits_until_it_has_ended():
         assert tox["testenv:demo"].getint(each) >= PROGRAM_PATIENCE
 
 
-def test_it_ends_with_a_drawing_and_stays_with_a_page(stayed, open_page):
-    process, said = stayed
-    address = said_when(process, said, PAGE)
-    page = open_page(address, refused=["ERR_CONNECTION"])
-    expect(page.get_by_role("link", name="this-machine")).to_be_visible()
-    api = address.removesuffix("/berth/v1/ui/")
-    assert requests.get(f"{api}/resource_providers", headers=ADMIN, timeout=PATIENCE).ok
-    # told while it stays, too
-    drawing = re.search(r"The reshape, drawn for a browser:\s+(\S+\.html)", said())[1]
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == 0, said()
+def test_it_ends_with_a_drawing_and_stays_with_a_page(tmp_path, open_page):
+    with started(tmp_path) as (process, said):
+        address = said_when(process, said, PAGE)
+        page = open_page(address, refused=["ERR_CONNECTION"])
+        expect(page.get_by_role("link", name="this-machine")).to_be_visible()
+        api = address.removesuffix("/berth/v1/ui/")
+        assert requests.get(f"{api}/resource_providers", headers=ADMIN, timeout=PATIENCE).ok
+        # told while it stays, too
+        drawing = re.search(r"The reshape, drawn for a browser:\s+(\S+\.html)", said())[1]
+        end(process, said, signal.SIGINT)
+    assert left_nothing_but_a_drawing(tmp_path, api, said) == Path(drawing)
     drawn = open_page(Path(drawing).as_uri(), offline=True)
     expect(drawn.get_by_text("2 consumers move, and each keeps what it holds.")).to_be_visible()
+
+
+@pytest.mark.thorough
+def test_it_stays_with_a_page_of_files_that_are_kept(tmp_path):
+    kept = tmp_path / "kept"
+    with started(tmp_path, "--keep", str(kept)) as (process, said):
+        said_when(process, said, PAGE)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0, said()
+    assert list(kept.iterdir())

@@ -43,7 +43,7 @@ class Service:
         self.before = None
         self.server = make_server("127.0.0.1", 0, self, threaded=True, request_handler=Quiet)
         self.url = f"http://127.0.0.1:{self.server.port}"
-        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         self.thread.start()
 
     def __call__(self, environ, start_response):

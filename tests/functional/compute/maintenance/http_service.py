@@ -43,7 +43,7 @@ def serving(database_url, roles, seen=None):
         return running.application(environ, start_response)
 
     server = make_server("127.0.0.1", 0, noting, threaded=True, request_handler=Quiet)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.port}"

@@ -58,7 +58,7 @@ def _json(content):
 def serving(network):
     """Return group [neutron] of a configuration file that describes this service."""
     server = make_server("127.0.0.1", 0, network, threaded=True, request_handler=Quiet)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
         yield (

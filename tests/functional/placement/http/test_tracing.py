@@ -165,7 +165,7 @@ class Collector(http.server.BaseHTTPRequestHandler):
 def test_workers_send_spans_to_a_collector_that_may_go(tmp_path):
     collector = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
     collector.spans = []
-    thread = threading.Thread(target=collector.serve_forever)
+    thread = threading.Thread(target=collector.serve_forever, args=(0.05,))
     thread.start()
     port = free_port()
     with starting(tmp_path) as start:

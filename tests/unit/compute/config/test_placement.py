@@ -64,7 +64,7 @@ def listener():
             """Keep the test's output clean."""
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}", seen=seen)
     server.shutdown()
