@@ -65,6 +65,7 @@ def heal(
     """
     changed = False
     lacking = []
+    listed = {address for one in present.values() for address in one.addresses}
     for consumer, addresses in sorted(holders.items()):
         if consumer not in allocations:
             continue
@@ -76,7 +77,7 @@ def heal(
         held = {uuid: _amount(allocations, consumer, uuid, one) for uuid, one in present.items()}
         if any(held[uuid] < amount for uuid, amount in amounts.items()):
             lacking.append((consumer, amounts, held))
-        else:
+        elif listed.issuperset(addresses):
             changed |= _lower(present, allocations, consumer, amounts, rules)
     # Somebody else may just have given back what these lack.
     for consumer, amounts, held in lacking:

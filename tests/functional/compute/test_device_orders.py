@@ -107,6 +107,18 @@ def test_a47_functions_of_a_card_are_taken_as_many_as_were_given(host, outsider,
     assert not set(card.claim(other)).intersection(got)
 
 
+def test_a_function_that_is_gone_stays_allocated_beside_one_that_is_there(host, outsider, writer):
+    card = DeviceHost(host, outsider, writer, functions(2))
+    wanted = {"resource_class": CARD_CLASS}
+    guest = card.guest(wanted, wanted)
+    given = card.scheduled(guest.uuid, CARD, amount=2, resource_class=CARD_CLASS)
+    assert len(card.claim(guest, given)) == 2
+    provider = card.provider(CARD)
+    card.devices = card.devices[:1]
+    card.update()
+    assert outsider.allocations(guest.uuid)[provider] == {CARD_CLASS: 2}
+
+
 def test_more_than_a_provider_has_is_told_as_such(two, outsider):
     outsider.set_inventory(two.provider(FIRST), {CLASS: {"total": 2}})
     guest = two.guest(GPU, GPU)
