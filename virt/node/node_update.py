@@ -22,7 +22,7 @@ from virt.node.gpus import gpus
 from virt.node.kept_pages import kept_pages
 from virt.ownership import Ownership
 from virt.reshape import memory_encryption, numa, pcpu, shared_storage, vgpu
-from virt.reshape.removal import remove_provider
+from virt.reshape.removal import remove_gone
 from virt.reshape.resource_class import rename_classes
 from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
 
@@ -82,7 +82,7 @@ class NodeUpdate:
         vgpu.remove_other_pgpus(tree, nodename, found.inventories, allocations, known)
         memory_encryption.remove_other_technologies(tree, nodename, slots, allocations)
         for name in cards.gone:
-            remove_provider(tree, name, allocations)
+            remove_gone(tree, name, allocations)
         tree.update_resources(nodename, namespaces)
         self._update_traits()
 

@@ -11,7 +11,7 @@ from compute.provider_tree.names import child_name
 from compute.provider_tree.stock import Stock
 from virt.inventory import record
 from virt.ownership import Ownership, ensure_child, own_child
-from virt.reshape.removal import remove_provider
+from virt.reshape.removal import remove_gone, remove_provider
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderData, ProviderTree
@@ -92,7 +92,8 @@ def remove_other_technologies(
     for technology in TRAITS:
         name = provider_name(nodename, technology)
         if not slots.get(technology) and own_child(tree, name) is not None:
-            remove_provider(tree, name, allocations)
+            is_replaced = technology in _ONE_OF and any(slots.get(one) for one in _ONE_OF)
+            (remove_provider if is_replaced else remove_gone)(tree, name, allocations)
 
 
 def _replaced(

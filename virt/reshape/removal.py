@@ -37,3 +37,20 @@ def remove_provider(
     else:
         LOG.warning("Keeping resource provider %s, empty: it has children not ours", provider.name)
         tree.update_inventory(provider.uuid, {})
+
+
+def remove_gone(
+    tree: "ProviderTree", name_or_uuid: str, allocations: Allocations | None = None
+) -> None:
+    """Remove the provider of a device that may come back, unless all of it is reserved.
+
+    An operator fenced it off then. Placement is the only place that knows, and the device shall not
+    be offered when it is back. Nothing of it can be had meanwhile; an update removes it once its
+    `reserved` is lower.
+    """
+    provider = tree.data(name_or_uuid)
+    records = provider.inventory.values()
+    if records and all(one.get("reserved", 0) >= one["total"] for one in records):
+        LOG.debug("Keeping resource provider %s: its device is gone, but fenced", provider.name)
+        return
+    remove_provider(tree, provider.uuid, allocations)

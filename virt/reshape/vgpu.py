@@ -9,7 +9,7 @@ from compute.provider_tree.allocation_records import Allocations, give, held, ho
 from compute.provider_tree.inventory_record import with_reserved
 from compute.provider_tree.names import child_name, child_suffix
 from virt.ownership import Ownership, ensure_child, own_child, suffix_like
-from virt.reshape.removal import remove_provider
+from virt.reshape.removal import remove_gone
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderData, ProviderTree
@@ -49,7 +49,7 @@ def remove_other_pgpus(
     for provider in of_pgpus(nodename, known).below_root(tree):
         is_gone = child_suffix(nodename, provider.name) not in devices
         if is_gone and provider.parent_uuid == root.uuid:
-            remove_provider(tree, provider.uuid, allocations)
+            remove_gone(tree, provider.uuid, allocations)
 
 
 def of_pgpus(nodename: str, known: Collection[str] = ()) -> Ownership:
@@ -116,7 +116,7 @@ def _update_children(
         name = pgpu_name(nodename, device)
         if record["total"] == 0:
             if own_child(tree, name) is not None:
-                remove_provider(tree, name, allocations)
+                remove_gone(tree, name, allocations)
             continue
         children[device] = ensure_child(tree, name, nodename)
         inventory = {classes[device]: dict(record)}

@@ -1,8 +1,9 @@
 """A conformance kit for drivers: is the contract of update_provider_tree kept (compute.md §6.2)?
 
 Derive a test class from `DriverContract`, from `DeviceContract` for a driver whose devices may go,
-or from `ReshapeContract` for a driver that may have to move inventory, and say in a fixture called
-`scenario` how the driver is made::
+from `ReshapeContract` for a driver that may have to move inventory, or from `TurnsContract` for one
+whose older versions report the same host, and say in a fixture called `scenario` how the driver is
+made::
 
     class TestMyDriver(DriverContract):
         @pytest.fixture
@@ -17,6 +18,7 @@ the rule. The kit doesn't need Placement.
 from virt.testing.contract import DriverContract, ReshapeContract
 from virt.testing.devices import DeviceContract, DeviceScenario
 from virt.testing.scenario import ContractBroken, ReshapeScenario, Scenario
+from virt.testing.turns import TurnsContract, TurnsScenario
 
 __all__ = [
     "ContractBroken",
@@ -26,4 +28,6 @@ __all__ = [
     "ReshapeContract",
     "ReshapeScenario",
     "Scenario",
+    "TurnsContract",
+    "TurnsScenario",
 ]

@@ -64,7 +64,7 @@ class DriverContract(FenceContract):
             before = tree_snapshot.taken(world.tree)
             for doing in ("a first update", "a second update"):
                 update(driver, world.tree, nodename, doing)
-                complain(_theft_complaints(world, before, nodename), doing)
+                complain(theft_complaints(world, before, nodename), doing)
 
     def test_a_second_update_changes_nothing(self, scenario: Scenario) -> None:
         """An update is idempotent."""
@@ -160,7 +160,7 @@ class ReshapeContract(DriverContract):
             before = tree_snapshot.taken(world.tree)
             allocations = holdings.handed_over(world, nodename, scenario.held)
             _reshape(driver, world.tree, nodename, allocations)
-            complain(_theft_complaints(world, before, nodename), "a reshape")
+            complain(theft_complaints(world, before, nodename), "a reshape")
 
     def test_a_reshape_without_consumers_goes_as_well(self, scenario: ReshapeScenario) -> None:
         """There may be nothing to move but inventory, and the result is the same."""
@@ -250,7 +250,7 @@ def _picture_complaints(world: World, ratios_expected: bool = True) -> Iterable[
     yield from tree_snapshot.faults(world.tree, world.foreign, ratios_expected)
 
 
-def _theft_complaints(world: World, before: tree_snapshot.Snapshot, nodename: str) -> Iterable[str]:
+def theft_complaints(world: World, before: tree_snapshot.Snapshot, nodename: str) -> Iterable[str]:
     """Say what changed in other nodes' trees, others' providers, and others' parts of this node."""
     other_nodes = [
         world.tree.data(uuid).name

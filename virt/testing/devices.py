@@ -1,10 +1,13 @@
 """The contract of a driver whose devices come and go."""
 
 import copy
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from virt.testing import tree_snapshot
 from virt.testing.contract import DriverContract
+from virt.testing.fences import fence
 from virt.testing.scenario import NewDriver, Scenario, World, complain, started, update
 
 
@@ -34,6 +37,30 @@ class DeviceContract(DriverContract):
         for new_driver in (scenario.without, scenario.new_driver):
             _update(new_driver, world, scenario)
         _complain_of_difference(before, world, "an update after devices came back")
+
+    def test_a_fenced_device_that_comes_back_is_fenced(self, scenario: DeviceScenario) -> None:
+        """What an operator reserved as a whole isn't offered, neither meanwhile nor afterwards."""
+        world = _start(scenario.new_driver, scenario)
+        fence(world)
+        before = tree_snapshot.taken(world.tree, uuids=False)
+        _update(scenario.without, world, scenario)
+        complain(_offered(world, before), "an update after fenced devices went")
+        _update(scenario.new_driver, world, scenario)
+        complain(_offered(world, before), "an update after fenced devices came back")
+
+
+def _offered(world: World, fenced: tree_snapshot.Snapshot) -> Iterator[str]:
+    """Say of which providers, wholly reserved in `fenced`, there is something to be had."""
+    for name, one in tree_snapshot.taken(world.tree).items():
+        before = fenced.get(name)
+        if before is None or not before.inventory or not _is_reserved(before.inventory):
+            continue
+        if one.inventory and not _is_reserved(one.inventory):
+            yield f"provider {name}, which an operator reserved, offers {dict(one.inventory)}"
+
+
+def _is_reserved(inventory: Mapping[str, Mapping[str, Any]]) -> bool:
+    return all(record["reserved"] >= record["total"] for record in inventory.values())
 
 
 def _start(new_driver: NewDriver, scenario: Scenario) -> World:

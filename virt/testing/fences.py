@@ -20,7 +20,7 @@ class FenceContract:
         world = World(driver)
         for nodename in world.nodes:
             update(driver, world.tree, nodename, "a first update")
-        _fence(world)
+        fence(world)
         before = tree_snapshot.taken(world.tree)
         for nodename in world.nodes:
             for doing in ("an update", "the update after a restart"):
@@ -30,7 +30,8 @@ class FenceContract:
                 complain(tree_snapshot.differences(before, after), f"{doing} of fenced devices")
 
 
-def _fence(world: World) -> None:
+def fence(world: World) -> None:
+    """Reserve, as an operator, all of what the driver reports of devices, and mark it."""
     for uuid in world.tree.get_provider_uuids():
         provider = world.tree.data(uuid)
         if provider.parent_uuid is not None and provider.name not in world.foreign:

@@ -33,6 +33,7 @@ from compute.resource_tracker.reporting.lowered_inventory import (
 )
 from compute.resource_tracker.reporting.patience import Patience
 from compute.resource_tracker.reporting.pci_reporting import PciReporting
+from compute.resource_tracker.reporting.replaced_classes import refuse_replaced
 from compute.resource_tracker.reporting.reshape import Reshaped
 
 LOG = logging.getLogger(__name__)
@@ -158,6 +159,8 @@ class Reporting:
         # true until the outcome is known, also while a conflict makes another attempt necessary
         before, node.changed = node.changed, True
         try:
+            if wanted.allocations is None:
+                refuse_replaced(self._reportclient, context, wanted.capacities, wanted.tree)
             with self.additions.remembered(wanted.owned, wanted.tree):
                 changed = self._reportclient.update_from_provider_tree(
                     context, wanted.tree, allocations=wanted.allocations

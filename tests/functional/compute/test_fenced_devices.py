@@ -1,6 +1,7 @@
 """What an operator fences off stays so: `reserved` and traits on the providers of devices."""
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -36,7 +37,7 @@ def known(host):
 
 @pytest.fixture
 def start(host, known):
-    def start(specs=SPECS, **options):
+    def start(specs=SPECS, fails=False, **options):
         defaults = {
             "devices__enabled_mdev_types": [TYPE],
             "pci__report_in_placement": True,
@@ -46,7 +47,7 @@ def start(host, known):
             group, _, option = name.rpartition("__")
             host.conf.set_override(option, value, group or None)
         host.start(partial(LibvirtDriver, host_info=known))
-        assert host.outcome.failures == {}
+        assert bool(host.outcome.failures) is fails, host.outcome.failures
 
     return start
 
@@ -101,6 +102,46 @@ def test_a_fenced_card_stays_so_when_it_gets_another_class_and_total(host, start
     fence(outsider, uuid, "VGPU")
     start(devices__enabled_mdev_types=["small"], berth__mdev_classes={"small": "CUSTOM_SMALL"})
     assert offered(outsider, uuid) == ({"CUSTOM_SMALL": 0}, True)
+
+
+def test_a_card_whose_class_is_held_does_not_get_another(host, start, outsider):
+    """The message has class, provider, holder and cure, and no other provider is written."""
+    start(pci__report_in_placement=False)
+    uuid = devices_of(outsider, host)[GPUS[0]]
+    guest = outsider.allocate({uuid: {"VGPU": 1}})
+    sent = len(host.adapter.writes)
+    other = {"berth__mdev_classes": {TYPE: "CUSTOM_SMALL"}, "pci__report_in_placement": False}
+
+    start(fails=True, **other)
+
+    failure = str(host.outcome.failures[host.name])
+    assert re.search(rf"{GPUS[0]} \({uuid}\) should have CUSTOM_SMALL instead of VGPU", failure)
+    assert f"VGPU of it is held by {guest}. Configure VGPU again" in failure
+    assert host.adapter.writes[sent:] == []
+    outsider.call("DELETE", f"/allocations/{guest}")
+    start(**other)
+    assert list(outsider.inventory(uuid)) == ["CUSTOM_SMALL"]
+
+
+def test_a_fenced_device_that_went_is_not_offered_when_it_is_back(host, known, start, outsider):
+    """Its provider is the fence; it goes once nothing is reserved any more."""
+    start()
+    uuids = devices_of(outsider, host)
+    for device in (GPUS[0], "ens1", "0000:85:00.0"):
+        fence(outsider, uuids[device], DEVICES[device])
+    had = known.now.creatable, known.now.pci_devices
+    known.change(creatable={}, pci_devices=[])
+    start()
+    known.change(creatable=had[0], pci_devices=had[1])
+    start()
+    for device in (GPUS[0], "ens1", "0000:85:00.0"):
+        uuid = devices_of(outsider, host)[device]
+        assert (device, offered(outsider, uuid)[0]) == (device, {DEVICES[device]: 0})
+    known.change(creatable={}, pci_devices=[])
+    for device in (GPUS[0], "ens1", "0000:85:00.0"):
+        fence(outsider, uuids[device], DEVICES[device], reserved=0)
+    start()
+    assert set(devices_of(outsider, host)) == {"amd_sev"}
 
 
 def test_a_fenced_card_stays_so_when_cells_are_modelled_and_back(host, start, outsider):

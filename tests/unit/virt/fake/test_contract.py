@@ -8,7 +8,15 @@ from tests.unit.virt.consumers import uuid
 from tests.unit.virt.contracts import assert_kept, rules_of
 from virt import fake
 from virt.sriov import PhysicalFunction
-from virt.testing import ContractBroken, DriverContract, ReshapeContract, ReshapeScenario, Scenario
+from virt.testing import (
+    ContractBroken,
+    DriverContract,
+    ReshapeContract,
+    ReshapeScenario,
+    Scenario,
+    TurnsContract,
+    TurnsScenario,
+)
 
 CARDS = [
     PhysicalFunction("ens1", "net0", range(4), 0),
@@ -114,6 +122,23 @@ def test_drivers_that_reshape_keep_it(rule, maker):
         "storage, to what is shared": of_shared_storage(maker),
     }
     assert_kept(ReshapeContract, rule, scenarios)
+
+
+def test_versions_in_turn_keep_it(maker):
+    numa = partial(maker, fake.FakeNUMAReshapeDriver, physical_functions=CARDS)
+    scenarios = {
+        "NUMA": TurnsScenario(numa(modelled=True), older=numa(modelled=False)),
+        "a rename": TurnsScenario(
+            maker(fake.FakeRCRenameDriver, renamed=True),
+            older=maker(fake.FakeRCRenameDriver, renamed=False),
+            renamed={"CUSTOM_FPGA": "FPGA"},
+        ),
+        "another release of the same form": TurnsScenario(
+            maker(fake.MediumFakeDriver), older=maker(fake.PredictableNodeUUIDDriver)
+        ),
+    }
+    rule = "test_two_versions_in_turn_find_what_they_left"
+    assert_kept(TurnsContract, rule, scenarios)
 
 
 BREAKING_IT = {

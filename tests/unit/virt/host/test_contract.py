@@ -7,7 +7,14 @@ import pytest
 from tests.unit.virt.consumers import uuid
 from tests.unit.virt.host.machines import two_sockets
 from virt.host.driver import HostDriver
-from virt.testing import DriverContract, ReshapeContract, ReshapeScenario, Scenario
+from virt.testing import (
+    DriverContract,
+    ReshapeContract,
+    ReshapeScenario,
+    Scenario,
+    TurnsContract,
+    TurnsScenario,
+)
 
 VF = {"SRIOV_NET_VF": 1}
 
@@ -58,3 +65,8 @@ class TestDescribedCells(ReshapeContract):
             for number in (1, 2)
         }
         return ReshapeScenario(maker(True, new), old_driver=maker(True, old), held=held)
+
+
+def test_flat_and_modelled_agents_in_turn_keep_it(maker):
+    scenario = TurnsScenario(maker(True), older=maker(False))
+    TurnsContract().test_two_versions_in_turn_find_what_they_left(scenario)

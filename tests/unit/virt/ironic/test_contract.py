@@ -7,7 +7,7 @@ import pytest
 from tests.unit.virt.consumers import uuid
 from tests.unit.virt.ironic.bare_metal_service import with_token
 from virt.ironic import IronicDriver
-from virt.testing import DriverContract, Scenario
+from virt.testing import DriverContract, Scenario, TurnsContract, TurnsScenario
 
 LISTED = [
     {"uuid": uuid(1), "resource_class": "baremetal.gold", "traits": ["CUSTOM_RAID"]},
@@ -38,3 +38,17 @@ class TestWithTheBareMetalService(DriverContract):
     def scenario(self, virtapi, service, api_conf):
         service.nodes = LISTED
         return Scenario(partial(IronicDriver, virtapi, with_token(api_conf(service), service)))
+
+
+def test_agents_that_disagree_on_a_machine_in_turn_keep_it(virtapi, make_conf, tmp_path):
+    """One has an older list, by which a machine has other traits."""
+    made = {}
+    for name, text in {
+        "new": MACHINES,
+        "old": MACHINES.replace("CUSTOM_RAID, ", "CUSTOM_TAPE, "),
+    }.items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(text)
+        made[name] = partial(IronicDriver, virtapi, make_conf(ironic__inventory_file=str(path)))
+    scenario = TurnsScenario(made["new"], older=made["old"])
+    TurnsContract().test_two_versions_in_turn_find_what_they_left(scenario)

@@ -36,6 +36,8 @@ from virt.testing import (
     ReshapeContract,
     ReshapeScenario,
     Scenario,
+    TurnsContract,
+    TurnsScenario,
 )
 
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
@@ -229,3 +231,37 @@ def test_each_reshape_keeps_it(rule, maker):
         **between_es_and_snp(maker),
     }
     assert_kept(ReshapeContract, rule, scenarios)
+
+
+def of_another_class(maker, new, old):
+    options = {
+        kind: {
+            **DEVICES,
+            "berth__mdev_classes": {TYPE: kind},
+            "berth__renamed_resource_classes": {other: kind},
+        }
+        for kind, other in ((new, old), (old, new))
+    }
+    return TurnsScenario(
+        maker(new_machine(), **options[new]),
+        older=maker(new_machine(), **options[old]),
+        renamed={old: new},
+    )
+
+
+def test_versions_in_turn_keep_it(maker):
+    """Cells and none, and a class with another name."""
+    machine = new_machine()
+    scenarios = {
+        "flat, then cells": TurnsScenario(
+            maker(machine, **FORMS["modelled"]), older=maker(machine, **DEVICES)
+        ),
+        "described, then modelled": TurnsScenario(
+            maker(machine, **FORMS["modelled"]),
+            older=maker(machine, **FORMS["described"]),
+            held={uuid(1): {"host1": HELD}},
+        ),
+        "another class": of_another_class(maker, "CUSTOM_NEW", "CUSTOM_OLD"),
+        "a class of its own": of_another_class(maker, "CUSTOM_OWN", "VGPU"),
+    }
+    assert_kept(TurnsContract, "test_two_versions_in_turn_find_what_they_left", scenarios)

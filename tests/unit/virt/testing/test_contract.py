@@ -15,6 +15,8 @@ from virt.testing import (
     ReshapeContract,
     ReshapeScenario,
     Scenario,
+    TurnsContract,
+    TurnsScenario,
     contract,
 )
 
@@ -259,6 +261,12 @@ def test_the_keys_a_node_must_have_are_those_the_tracker_asks_for():
             broken.OffersLessAfterwards,
             "after devices came back:\ntraits of provider host1 changed from",
         ),
+        (
+            "test_a_fenced_device_that_comes_back_is_fenced",
+            broken.OffersLessAfterwards,
+            "after fenced devices came back:\nprovider host1-child, which an operator reserved, "
+            "offers",
+        ),
     ],
 )
 def test_devices_must_go_and_come_back(virtapi, conf, test, driver_class, says):
@@ -269,10 +277,19 @@ def test_devices_must_go_and_come_back(virtapi, conf, test, driver_class, says):
     assert says in str(caught.value)
 
 
+def test_versions_in_turn_must_not_pile_up_what_each_leaves(virtapi, conf):
+    rule = "test_two_versions_in_turn_find_what_they_left"
+    make = partial(broken.KeepsWhatIsGone, virtapi, conf)
+    scenario = TurnsScenario(make, older=partial(make, has_devices=False))
+    with pytest.raises(ContractBroken) as caught:
+        getattr(TurnsContract(), rule)(scenario)
+    assert "after another turn of the older version:\nprovider host1-child" in str(caught.value)
+
+
 def test_a_test_that_no_broken_driver_fails_would_be_worth_nothing():
     with open(__file__, encoding="utf-8") as file:
         text = file.read()
 
-    kits = {*dir(ReshapeContract), *dir(DeviceContract)}
+    kits = {*dir(ReshapeContract), *dir(DeviceContract), *dir(TurnsContract)}
     kit = [name for name in sorted(kits) if name.startswith("test_")]
     assert [name for name in kit if f'"{name}"' not in text] == []
