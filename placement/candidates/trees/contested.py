@@ -32,8 +32,14 @@ class Contested:
 
     def rounded(self, rooms: Numbers) -> Numbers:
         """Return for each room the least one that is as good."""
-        cut = np.clip(rooms.astype(np.int64), 0, min(self.total, _MOST))
         if self.sums is None:
+            return np.clip(rooms.astype(np.int64), 0, min(self.total, _MOST))
+        most = self.sums[-1]
+        if len(self.sums) == 2:
+            return (rooms >= most) * most
+        cut = np.clip(rooms.astype(np.int64), 0, most)
+        if len(self.sums) > most:
+            # each amount is a sum
             return cut
         return self.sums[np.searchsorted(self.sums, cut, "right") - 1]
 

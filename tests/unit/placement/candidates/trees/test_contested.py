@@ -40,6 +40,18 @@ def test_under_isolate_a_provider_serves_one_group_with_a_suffix():
     assert rounded(True, [1, 8, 12, 13, 14], ("", 2), ("_A", 6), ("_B", 11)) == [0, 8, 11, 13, 13]
 
 
+def test_rooms_are_taken_as_they_are_where_each_amount_is_a_sum():
+    assert rounded(False, [-3, 0, 1, 2, 3, 4], ("_A", 1), ("_B", 1), ("_C", 1)) == [
+        0,
+        0,
+        1,
+        2,
+        3,
+        3,
+    ]
+    assert rounded(True, [-3, 0, 1, 2], ("_A", 1), ("_B", 1)) == [0, 0, 1, 1]
+
+
 @pytest.mark.parametrize("isolate", [True, False])
 def test_of_many_unlike_amounts_rooms_are_cut_at_all_of_them(isolate):
     asked = [(f"_{number}", 1 << number) for number in range(80)]
