@@ -84,6 +84,8 @@ COMMANDS = {
     "GET /berth/v1/capacity": "capacity show --resource VCPU=2 --resource MEMORY_MB=4096",
     "POST /berth/v1/capacity/evacuate": f"capacity evacuate {_HOST}",
     "POST /berth/v1/plans/survives": "capacity survives",
+    "POST /berth/v1/plans/room": "capacity make room --resource VCPU=4 --resource MEMORY_MB=8192 "
+    "--moves 3",
     "GET /berth/v1/suspects": "placement suspect list --kind empty_root --limit 10",
 }
 
@@ -107,6 +109,7 @@ _TITLES = {
     "provider_trees": "Reading whole trees",
     "allocations_query": "Allocations of many names",
     "capacity": "How many more fit",
+    "plans": "Which moves make room",
     "claims": "Finding and claiming",
     "provider_traits": "Traits of a provider",
 }

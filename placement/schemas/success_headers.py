@@ -28,6 +28,7 @@ _UNCACHED = frozenset(
         ("/berth/v1/capacity/evacuate", "POST"),
         ("/berth/v1/claims", "POST"),
         ("/berth/v1/plans/survives", "POST"),
+        ("/berth/v1/plans/room", "POST"),
         ("/reshaper", "POST"),
         ("/resource_classes", "POST"),
         ("/resource_classes/{name}", "PUT"),

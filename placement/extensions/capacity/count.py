@@ -126,6 +126,11 @@ class Capacity:
         limits = total.limits[chosen][has_room]
         return Fits(total.low, total.high, int(has_room.sum()), self._named(limits))
 
+    @property
+    def upper(self) -> Numbers:
+        """How many fit at most into each tree if it is alone, by the slot of its root"""
+        return self._high
+
     def of_tree(self, root: int) -> Fits:
         """Return how many fit into one tree if no other tree uses what they share."""
         low, high = int(self._low[root]), int(self._high[root])

@@ -8,6 +8,7 @@ RULES = [
         ADMIN_OR_SERVICE,
         "Plan which consumers move, and tell what they hold.",
         ("POST", "/berth/v1/plans/survives"),
+        ("POST", "/berth/v1/plans/room"),
         family="berth",
     ),
 ]

@@ -149,6 +149,17 @@ def steps(generation):
     yield "POST", f"{_NATIVE}/capacity/evacuate", {}, "", {"without": [WIDE_ROOT]}
     yield "POST", f"{_NATIVE}/plans/survives", {}, "", {"each": "root"}
     yield "POST", f"{_NATIVE}/plans/survives", {}, "", {"each": [[WIDE_ROOT]]}
+    for query in allowed:
+        body = {"query": query, "count": 1_000, "limit": {"moves": 10}}
+        yield "POST", f"{_NATIVE}/plans/room", {}, "", body
+    body = {
+        "query": "resources=VGPU:1",
+        "movable": {"only": [HOLDER, *CONSUMERS]},
+        "constraints": {"apart": [[HOLDER, *CONSUMERS]], "not_on": {HOLDER: [WIDE_ROOT]}},
+        "requests": dict.fromkeys(CONSUMERS, "resources=VCPU:1"),
+    }
+    yield "POST", f"{_NATIVE}/plans/room", {}, "", body
+    yield "POST", f"{_NATIVE}/plans/room", {}, "", {"query": too_long}
     for query in ("", *lists()):
         for route in ("/resource_providers", f"{_NATIVE}/provider_trees"):
             yield "GET", route, {}, query, None

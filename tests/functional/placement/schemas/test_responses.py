@@ -184,6 +184,7 @@ LEFT_READS = {
     ("/berth/v1/capacity", "POST", 503),
     ("/berth/v1/capacity/evacuate", "POST", 503),
     ("/berth/v1/plans/survives", "POST", 503),
+    ("/berth/v1/plans/room", "POST", 503),
 }
 #: only while others wait; see changes/test_changes.py
 CROWDED_WAITS = {("/berth/v1/changes", "GET", 503)}

@@ -180,6 +180,13 @@ STEPS = [
     ),
     ("/berth/v1/capacity/evacuate", {}, "POST", "", {"without": [HOST]}),
     ("/berth/v1/plans/survives", {}, "POST", "", {"each": "root"}),
+    (
+        "/berth/v1/plans/room",
+        {},
+        "POST",
+        "",
+        {"query": "resources=VCPU:4,MEMORY_MB:8192", "limit": {"moves": 3}},
+    ),
     ("/berth/v1/changes", {}, "GET", "", None),
     (
         "/reshaper",

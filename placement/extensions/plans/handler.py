@@ -1,0 +1,47 @@
+"""/berth/v1/plans: which few moves make room (extensions.rst)."""
+
+import time
+
+import flask
+
+from placement.domain import uuids
+from placement.errors import BadRequest
+from placement.extensions.explain.operation import names_from
+from placement.extensions.plans import room_answer
+from placement.extensions.plans import schema as schemas
+from placement.extensions.plans.room import Wish
+from placement.extensions.plans.room import room as room_of
+from placement.extensions.plans.terms import terms_of
+from placement.extensions.plans.terms_schema import MOST_NAMED
+from placement.extensions.what_if.changed_cloud import WhatIf
+from placement.handlers.allocation_candidates import budget_of
+from placement.handlers.allocation_candidates_query import request_in_body
+from placement.http.call import Call
+
+
+def room(call: Call) -> flask.Response:
+    """POST /berth/v1/plans/room"""
+    call.authorize("berth:plans")
+    body = call.read(schemas.ROOM)
+    within, by = body.get("within"), body.get("by", "moves")
+    if within is not None and len(within) > MOST_NAMED:
+        raise BadRequest(f"within: at most {MOST_NAMED} may be named, and these are {len(within)}.")
+    terms = terms_of(body, call.version)
+    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
+    wish = Wish(
+        request_in_body(body["query"], call.version),
+        body.get("count", 1),
+        None if within is None else list(dict.fromkeys(map(uuids.normalised, within))),
+        body.get("limit", {}).get("moves", schemas.MOVES),
+        None if by == "moves" else by,
+    )
+    found = room_of(
+        call.database,
+        what_if.current,
+        what_if.freed,
+        wish,
+        terms,
+        lambda: budget_of(call, time.thread_time),
+    )
+    naming = what_if.naming(names_from(call.database))
+    return call.reply(room_answer.as_json(found, terms.constraints, naming))

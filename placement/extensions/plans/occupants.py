@@ -1,0 +1,182 @@
+"""Who holds something of a tree, read as the planner comes to it."""
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from placement.candidates.budget import OutOfMemory
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.request import CandidateRequest
+from placement.domain.consumer import UNKNOWN_TYPE
+from placement.extensions.evacuation.movers import SlotClass, Taken, demands_of
+from placement.extensions.plans.terms import Terms
+from placement.storage import holdings, movable_amounts
+from placement.storage.database.engine import Connection, Database
+from placement.storage.holdings import HeldRow
+
+#: how many allocations are kept at most
+_MOST_ROWS = 500_000
+#: of how many consumers of a shared provider it is tried whether they should move
+_OF_POOL = 20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Occupant:
+    """A consumer, and what it holds.
+
+    :param type_name: `unknown` if it has none
+    :param homes: the slots of the roots of the trees that it is on: sharing providers don't count,
+        unless it holds nothing else
+    :param movable: whether it may move
+    :param kind: what is equal for two that may stand in for each other
+    :param asks: returns what it asks for elsewhere
+    """
+
+    uuid: str
+    type_name: str
+    project: str
+    homes: frozenset[int]
+    held: Taken
+    movable: bool
+    kind: object
+    asks: Callable[[], CandidateRequest]
+
+    @functools.cached_property
+    def request(self) -> CandidateRequest:
+        """What it asks for elsewhere"""
+        return self.asks()
+
+
+class Occupants:
+    """The consumers of a cloud, as far as they were read.
+
+    :param freed: uuids of consumers that count as if they held nothing
+    """
+
+    def __init__(
+        self, database: Database, cloud: Snapshot, terms: Terms, freed: Collection[str]
+    ) -> None:
+        self._database, self._cloud, self._terms, self._freed = database, cloud, terms, freed
+        self._sharing = frozenset(cloud.sharing.tolist())
+        self._known: dict[str, Occupant] = {}
+        self._slots: dict[str, int | None] = {}
+        #: by root, the consumers on its tree
+        self._of_root: dict[int, list[Occupant]] = {}
+        self._of_pool: dict[int, list[Occupant]] = {}
+        self._rows = 0
+        #: whether all that was asked for is known: nobody wrote meanwhile
+        self.complete = True
+        named = terms.constraints.named | (terms.movable.only or frozenset())
+        self.named = {one.uuid: one for one in self.of_consumers(sorted(named))}
+
+    def of_consumers(self, uuids: Sequence[str]) -> list[Occupant]:
+        """Return consumers by their uuids; those that hold nothing are missing."""
+        missing = [uuid for uuid in uuids if uuid not in self._known]
+        if missing:
+            self._read(lambda connection: list(holdings.of_consumers(connection, missing)))
+        return [self._known[uuid] for uuid in uuids if uuid in self._known]
+
+    def of_trees(self, roots: Iterable[int]) -> dict[int, list[Occupant]]:
+        """Return those that may move away from some trees, by root."""
+        wanted = list(roots)
+        missing = [root for root in wanted if root not in self._of_root]
+        if missing and self._terms.movable.only is not None:
+            everybody: Iterable[Occupant] = self.named.values()
+            self._sort(missing, everybody)
+        elif missing:
+            ids = self._cloud.register.ids[missing].tolist()
+            found = self._read(lambda connection: list(holdings.of_trees(connection, ids)))
+            self._sort(missing, found)
+        return {root: self._of_root[root] for root in wanted}
+
+    def _sort(self, roots: list[int], holders: Iterable[Occupant]) -> None:
+        for root in roots:
+            self._of_root[root] = []
+        for one in holders:
+            for home in one.homes & set(roots):
+                if one.movable:
+                    self._of_root[home].append(one)
+        for root in roots:
+            self._check(root)
+
+    def _check(self, root: int) -> None:
+        """Leave out a tree whose consumers hold more than the cloud has it: they are newer."""
+        sums: collections.Counter[SlotClass] = collections.Counter()
+        for one in self._of_root[root]:
+            for key, amount in one.held.items():
+                if key[0] not in self._sharing:
+                    sums[key] += amount
+        if any(amount > self._cloud.used(key[1], key[0]) for key, amount in sums.items()):
+            self._of_root[root], self.complete = [], False
+
+    def of_pool(self, slot: int) -> list[Occupant]:
+        """Return those that hold most of a sharing provider, and may move."""
+        if slot not in self._of_pool:
+            provider_id = int(self._cloud.register.ids[slot])
+            uuids = self._database.read(
+                lambda connection: movable_amounts.largest_holders(
+                    connection, [provider_id], _OF_POOL + 1
+                )
+            )
+            self.complete = self.complete and len(uuids) <= _OF_POOL
+            found = self.of_consumers(uuids[:_OF_POOL])
+            self._of_pool[slot] = [one for one in found if one.movable]
+        return self._of_pool[slot]
+
+    def _read(self, question: Callable[[Connection], list[HeldRow]]) -> list[Occupant]:
+        by_consumer: dict[str, list[HeldRow]] = {}
+        for row in self._database.read(question):
+            by_consumer.setdefault(row.consumer, []).append(row)
+            self._rows += 1
+        if self._rows > _MOST_ROWS:
+            raise OutOfMemory
+        found = []
+        for uuid, rows in by_consumer.items():
+            if uuid not in self._known and uuid not in self._freed:
+                self._known[uuid] = self._holder(uuid, rows)
+            if uuid in self._known:
+                found.append(self._known[uuid])
+        return found
+
+    def _holder(self, uuid: str, rows: Sequence[HeldRow]) -> Occupant:
+        cloud, first = self._cloud, rows[0]
+        ids, root_of = cloud.names.class_ids, cloud.forest.root
+        held: dict[SlotClass, int] = {}
+        for row in rows:
+            slot = self._slot(row.provider_uuid)
+            if slot is not None and row.resource_class in ids:
+                held[slot, ids[row.resource_class]] = row.used
+        own = {slot for slot, _ in held if slot not in self._sharing} or {slot for slot, _ in held}
+        homes = frozenset(int(root_of[slot]) for slot in own)
+        # who holds something that the cloud doesn't have yet is newer than it
+        whole = len(held) == len(rows) and bool(homes)
+        movable = whole and self._terms.movable.allows(uuid, first.type_name, len(homes))
+        asked = self._terms.requests.get(uuid)
+        kind: object = tuple(held.items()) if asked is None else uuid
+
+        def asks() -> CandidateRequest:
+            if asked is not None:
+                return asked
+            (demand,) = demands_of(cloud, rows, homes)
+            return demand.parts[0].request(frozenset())
+
+        type_name = first.type_name or UNKNOWN_TYPE
+        return Occupant(uuid, type_name, first.project, homes, held, movable, kind, asks)
+
+    def _slot(self, uuid: str) -> int | None:
+        if uuid not in self._slots:
+            self._slots[uuid] = self._cloud.slot(uuid)
+        return self._slots[uuid]
+
+    def places(self, moved: Mapping[str, int | None]) -> dict[str, list[str]]:
+        """Return the uuids of the roots that those are on whose places matter.
+
+        :param moved: the slot of the root that each of those that moved is on; None: not known yet
+        """
+        uuids, found = self._cloud.register.uuids, {}
+        for uuid, one in self.named.items():
+            to = moved.get(uuid, -1)
+            slots = one.homes if to == -1 else frozenset() if to is None else frozenset([to])
+            found[uuid] = [uuids[slot] for slot in sorted(slots)]  # type: ignore[index]
+        return found

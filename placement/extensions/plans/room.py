@@ -1,0 +1,283 @@
+"""Finds the moves after which a request fits (extensions.rst)."""
+
+import collections
+import dataclasses
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import numpy as np
+
+from placement.candidates.budget import Abandoned, Budget, OutOfTime, SearchEnded
+from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.ended_search import error_of
+from placement.candidates.request import CandidateRequest
+from placement.extensions.capacity.count import Capacity
+from placement.extensions.plans.clearing import Clearings
+from placement.extensions.plans.draft_plan import DraftPlan, Place, Seat, used_and_capacity
+from placement.extensions.plans.least_moves import at_most, most_with
+from placement.extensions.plans.looking import Places
+from placement.extensions.plans.occupants import Occupants
+from placement.extensions.plans.planner import MovePlan, MovePlanner
+from placement.extensions.plans.relaxed import ALL, Relaxed
+from placement.extensions.plans.terms import Terms
+from placement.extensions.what_if.trees import check_roots
+from placement.storage.database.engine import Database
+
+#: seconds of processor time that one search takes at most
+_LONGEST = 2.0
+#: how many candidates are counted, and how many trees are named
+_MOST_CANDIDATES, _MOST_NAMED = 1_000, 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What room is to be made for.
+
+    :param count: for how many of them
+    :param within: normalised uuids of the roots where; None: anywhere
+    :param moves: how many moves there may be
+    :param by: the name of the class of which least is to be moved; None: as few moves as possible
+    """
+
+    request: CandidateRequest
+    count: int = 1
+    within: Collection[str] | None = None
+    moves: int = 5
+    by: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Room:
+    """The answer.
+
+    :param exact: whether it is certain that there is no cheaper plan, or none at all
+    :param plan: None: nothing has to move, or there is no plan
+    :param trees: the slots of the roots where room is then
+    :param candidates: how many candidates there are then, as far as they were counted
+    :param tried: how many trees' consumers were looked at
+    :param least: it takes at least so many moves
+    :param ended: whether the time was over before all was tried
+    """
+
+    cloud: Snapshot
+    wish: Wish
+    verdict: str
+    exact: bool
+    plan: MovePlan | None = None
+    trees: tuple[int, ...] = ()
+    candidates: int = 0
+    tried: int = 0
+    least: int = 0
+    ended: bool = False
+
+
+def room(
+    database: Database,
+    current: Callable[[], Snapshot],
+    freed: Collection[str],
+    wish: Wish,
+    terms: Terms,
+    budgets: Callable[[], Budget],
+) -> Room:
+    """Find the fewest moves that make room.
+
+    Raises UnknownProviderNamed or BadRequest for a root of `within` that isn't one, what a search
+    raises of a wrong request, and SearchAbandoned if the client left.
+
+    :param current: returns the cloud, perhaps as if it were different
+    :param freed: uuids of consumers that count as if they held nothing
+    :param budgets: returns what a search may cost, whose time starts when it is called
+    """
+    cloud = current()
+    if wish.within is not None:
+        check_roots(cloud, wish.within)
+    try:
+        return _RoomSearch(database, cloud, freed, wish, terms, budgets).run()
+    except Abandoned as ended:
+        raise error_of(ended, cloud, budgets()) from ended
+
+
+class _RoomSearch:
+    def __init__(
+        self,
+        database: Database,
+        cloud: Snapshot,
+        freed: Collection[str],
+        wish: Wish,
+        terms: Terms,
+        budgets: Callable[[], Budget],
+    ) -> None:
+        self._cloud, self._wish, self._budgets = cloud, wish, budgets
+        seconds = budgets().seconds
+        self._end = None if seconds is None else time.thread_time() + seconds
+        forest = None
+        if wish.within is not None:
+            anchors = np.zeros(cloud.size, np.bool_)
+            anchors[cloud.roots(wish.within)] = True
+            forest = dataclasses.replace(cloud.forest, anchors=anchors & cloud.forest.is_root)
+        self._seat = Seat(dataclasses.replace(wish.request, limit=None), None, forest)
+        by = None if wish.by is None else cloud.names.class_ids.get(wish.by, -1)
+        holders = Occupants(database, cloud, terms, freed)
+        self._relaxed = Relaxed(database, cloud, terms.movable, holders, self._budget())
+        self._places = Places(self._budget)
+        self._clearings = Clearings(holders, self._relaxed, self._places, terms, by)
+        self._planner = MovePlanner(holders, self._places, self._clearings, terms.constraints, by)
+        #: whether it is certain that not all fit without moves
+        self._needs_moves = False
+        self._classes = [
+            cloud.names.class_ids[name]
+            for name in wish.request.demand
+            if name in cloud.names.class_ids
+        ]
+
+    def run(self) -> Room:
+        """Return the answer. Raises Abandoned and BadRequest."""
+        try:
+            now = Capacity(
+                self._seat.view(self._cloud),
+                self._seat.request,
+                self._budget(),
+                self._budget(),
+                self._budget(),
+            ).fits()
+            filled = self._filled(DraftPlan(self._cloud))
+            if now.count >= self._wish.count or len(filled.claims) == self._wish.count:
+                return self._found(None, exact=True, state=filled)
+            self._needs_moves = now.upper < self._wish.count or self._wish.count == 1
+            least = self._least()
+            if least is None:
+                return self._answer("impossible", exact=True)
+        except Abandoned:
+            raise
+        except SearchEnded:
+            return self._answer("unknown", exact=False, ended=True)
+        return self._planned(least, filled)
+
+    def _planned(self, least: int, state: DraftPlan) -> Room:
+        """Search for plans of more and more moves.
+
+        :param least: it takes at least so many
+        :param state: those have places that have one without moves
+        """
+        planner, exact, ended, sure = self._planner, False, False, False
+        try:
+            seats = [self._seat] * (self._wish.count - len(state.claims))
+            for moves in range(max(least, 1), self._wish.moves + 1):
+                before = planner.complete and not state.claims
+                planner.search(state, seats, moves)
+                if planner.best is not None and self._wish.by is None:
+                    exact = self._needs_moves and (len(planner.best.moves) == least or before)
+                    break
+                sure = planner.complete and not planner.cut and not state.claims
+                if sure:
+                    break
+                if planner.complete and not state.claims:
+                    least = moves + 1
+        except Abandoned:
+            raise
+        except SearchEnded:
+            ended = True
+        if planner.best is None:
+            verdict = "impossible" if sure else "unknown"
+            return self._answer(verdict, sure, ended=ended, least=least)
+        if self._wish.by is not None:
+            exact = self._needs_moves and (sure or planner.best.amount == 0)
+        return self._found(planner.best, exact)
+
+    def _least(self) -> int | None:
+        """Return how many moves it takes at least; None: even all of them wouldn't be enough."""
+        request, view = self._seat.request, self._seat.view
+        relaxed, wanted = self._relaxed, self._wish.count
+        most, _ = at_most(view(relaxed.cloud(ALL, self._classes)), request, self._budget)
+        if most < wanted:
+            return None
+        by_tree = []
+        for moves in range(self._wish.moves + 1):
+            cloud = view(relaxed.cloud(moves, self._classes))
+            most, of_trees = at_most(cloud, request, self._budget)
+            if of_trees is not None and not len(cloud.sharing):
+                by_tree.append(of_trees)
+                most = most_with(moves, by_tree)
+            if most >= wanted:
+                return moves
+        return self._wish.moves + 1
+
+    def _filled(self, state: DraftPlan) -> DraftPlan:
+        """Return the state after as many as there is room for got a place, if several want one."""
+        left = self._wish.count
+        while left:
+            claims: list[Place] = []
+            changes = collections.Counter(state.changes)
+            view = self._seat.view(state.used())
+            for place in self._places.anywhere(view, self._seat.request):
+                times = min(left, *(_times(state, changes, place)))
+                for key, amount in place.taken.items():
+                    changes[key] += amount * times
+                claims += [place] * times
+                left -= times
+                if not left:
+                    break
+            if not claims:
+                break
+            state = dataclasses.replace(state, changes=changes, claims=(*state.claims, *claims))
+        return state
+
+    def _found(self, plan: MovePlan | None, exact: bool, state: DraftPlan | None = None) -> Room:
+        state = plan.state if plan is not None else state
+        assert state is not None
+        trees = tuple(dict.fromkeys(place.root for place in state.claims))[:_MOST_NAMED]
+        after = collections.Counter(state.changes)
+        for place in state.claims:
+            after.subtract(place.taken)
+        cloud = dataclasses.replace(state, changes=after).used()
+        anchors = np.zeros(cloud.size, np.bool_)
+        anchors[list(trees)] = True
+        there = dataclasses.replace(cloud.forest, anchors=anchors)
+        candidates = 0
+        try:
+            found = self._places.anywhere(
+                dataclasses.replace(cloud, forest=there), self._seat.request
+            )
+            for _ in found:
+                candidates += 1
+                if candidates >= _MOST_CANDIDATES:
+                    break
+        except Abandoned:
+            raise
+        except SearchEnded:
+            candidates = max(candidates, 1)
+        return dataclasses.replace(
+            self._answer("fits" if plan is None else "possible", exact),
+            plan=plan,
+            trees=trees,
+            candidates=candidates,
+        )
+
+    def _answer(self, verdict: str, exact: bool, ended: bool = False, least: int = 0) -> Room:
+        return Room(
+            self._cloud,
+            self._wish,
+            verdict,
+            exact,
+            tried=len(self._clearings.looked_at),
+            ended=ended,
+            least=least,
+        )
+
+    def _budget(self) -> Budget:
+        """Return what the next search may cost. Raises OutOfTime."""
+        budget = self._budgets()
+        if self._end is not None:
+            left = self._end - time.thread_time()
+            if left <= 0:
+                raise OutOfTime
+            budget.shorten(min(left, _LONGEST))
+        if budget.is_abandoned:
+            raise Abandoned
+        return budget
+
+
+def _times(state: DraftPlan, changes: Mapping[tuple[int, int], int], place: Place) -> Iterator[int]:
+    for key, amount in place.taken.items():
+        used, capacity = used_and_capacity(state.cloud, key)
+        yield max((capacity - used - changes.get(key, 0)) // amount, 0)

@@ -1,0 +1,108 @@
+"""The answer about room, as JSON and in a sentence (extensions.rst)."""
+
+from collections.abc import Mapping
+
+from placement.candidates.slots import WholeSlot
+from placement.extensions.plans.room import Room
+from placement.extensions.plans.terms import Constraints
+from placement.extensions.what_if.changed_cloud import Naming
+from placement.schemas.json_schema import Json
+
+#: how many moves a sentence names
+_MOST_SAID = 5
+_OTHERS = "Nova's own filters were not asked."
+
+
+def as_json(room: Room, constraints: Constraints, naming: Naming) -> Json:
+    """Return the answer.
+
+    :param naming: returns the names of providers by uuid; called once
+    """
+    uuids = room.cloud.register.uuids
+    roots = {root: uuids[WholeSlot(root)] for root in _roots(room)}
+    known = naming(list(roots.values()))
+    names = {root: known.get(uuid, uuid) for root, uuid in roots.items()}
+
+    def named(root: int) -> Json:
+        return {"root": roots[root], "name": names[root]}
+
+    moves = []
+    amounts: dict[str, int] = {}
+    classes = room.cloud.names.classes
+    for number, (holder, place) in enumerate(room.plan.moves if room.plan else ()):
+        allocations: dict[str, dict[str, int]] = {}
+        for (slot, class_id), amount in sorted(place.taken.items()):
+            allocations.setdefault(uuids[WholeSlot(slot)], {})[classes[class_id]] = amount
+        for (_, class_id), amount in holder.held.items():
+            amounts[classes[class_id]] = amounts.get(classes[class_id], 0) + amount
+        assert room.plan is not None
+        moves.append(
+            {
+                "consumer": holder.uuid,
+                "consumer_type": holder.type_name,
+                "project_id": holder.project,
+                "from": [named(root) for root in sorted(holder.homes)],
+                "to": [named(place.root)],
+                "allocations": {uuid: {"resources": held} for uuid, held in allocations.items()},
+                "after": list(room.plan.after[number]),
+            }
+        )
+    return {
+        "verdict": room.verdict,
+        "exact": room.exact,
+        "moves": moves,
+        "cost": {"moves": len(moves), "amounts": dict(sorted(amounts.items()))},
+        "then": {"trees": [named(root) for root in room.trees], "candidates": room.candidates},
+        "message": message(room, constraints, names),
+        "tried": {"trees": room.tried},
+        "constraints": constraints.count,
+    }
+
+
+def _roots(room: Room) -> list[int]:
+    found = dict.fromkeys(room.trees)
+    for holder, place in room.plan.moves if room.plan else ():
+        found |= dict.fromkeys([*sorted(holder.homes), place.root])
+    return list(found)
+
+
+def message(room: Room, constraints: Constraints, names: Mapping[int, str]) -> str:
+    """Return the answer in a few sentences, of stable text.
+
+    :param names: of roots, by slot
+    """
+    where = _listed([names[root] for root in room.trees])
+    if room.verdict == "fits":
+        return f"It fits on {where}: nothing has to move."
+    if room.verdict == "possible" and room.plan is not None:
+        moves = [f"{holder.uuid} to {names[place.root]}" for holder, place in room.plan.moves]
+        text = f"{_counted(len(moves))} room on {where}: {_listed(moves)}."
+        if not room.exact:
+            text += " There may be a cheaper plan."
+        if constraints.count:
+            text += f" {_noted(constraints.count)}"
+        return f"{text} {_OTHERS}"
+    if room.verdict == "impossible":
+        return "No moves make room: all ways were tried, or even all that may move are too little."
+    if room.ended:
+        return "The time was over before a plan was found."
+    limit = room.wish.moves
+    if room.least > limit:
+        return f"It takes more moves than {limit}, the limit."
+    return f"Plans of up to {limit} moves were looked for, and none was found. There may be one."
+
+
+def _counted(moves: int) -> str:
+    return "1 move makes" if moves == 1 else f"{moves} moves make"
+
+
+def _noted(constraints: int) -> str:
+    if constraints == 1:
+        return "1 constraint was taken into account."
+    return f"{constraints} constraints were taken into account."
+
+
+def _listed(texts: list[str]) -> str:
+    more = len(texts) - _MOST_SAID
+    shown = [*texts[:_MOST_SAID], *([f"{more} more"] if more > 0 else [])]
+    return ", ".join(shown)

@@ -1,0 +1,55 @@
+"""How much single consumers hold of each provider: for bounds of how many have to move."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.domain.consumer import UNKNOWN_TYPE
+from placement.storage.database.engine import Connection
+from placement.storage.driver.list_parameters import among
+from placement.storage.tables import allocations, consumer_types, consumers
+
+#: rows that are fetched from the driver together
+_BATCH = 4096
+
+_TYPES = sa.select(consumer_types.c.id, consumer_types.c.name)
+_AMOUNTS = (
+    sa.select(allocations.c.resource_provider_id, allocations.c.used)
+    .select_from(allocations.join(consumers, consumers.c.uuid == allocations.c.consumer_id))
+    .where(
+        allocations.c.resource_class_id == sa.bindparam("class_id", type_=sa.Integer),
+        sa.or_(
+            among(consumers.c.consumer_type_id, "types"),
+            sa.and_(
+                sa.bindparam("untyped", type_=sa.Integer) == 1,
+                consumers.c.consumer_type_id.is_(None),
+            ),
+        ),
+    )
+)
+_LARGEST = (
+    sa.select(allocations.c.consumer_id, sa.func.max(allocations.c.used))
+    .where(among(allocations.c.resource_provider_id, "providers"))
+    .group_by(allocations.c.consumer_id)
+    .order_by(sa.func.max(allocations.c.used).desc(), allocations.c.consumer_id)
+    .limit(sa.bindparam("most", type_=sa.Integer))
+)
+
+
+def amounts(
+    connection: Connection, class_id: int, types: Collection[str]
+) -> Iterator[Sequence[Any]]:
+    """Yield rows of (provider id, amount), some at a time: one for each allocation of the class.
+
+    :param types: of consumers of these types; `unknown`: of those without one
+    """
+    ids = [key for key, name in connection.execute(_TYPES) if name in types]
+    values = {"class_id": class_id, "types": ids or [-1], "untyped": int(UNKNOWN_TYPE in types)}
+    yield from connection.execute(_AMOUNTS, values).partitions(_BATCH)
+
+
+def largest_holders(connection: Connection, provider_ids: Sequence[int], most: int) -> list[str]:
+    """Return the uuids of consumers that hold most of some providers, the largest first."""
+    values = {"providers": list(provider_ids), "most": most}
+    return [row[0] for row in connection.execute(_LARGEST, values)]

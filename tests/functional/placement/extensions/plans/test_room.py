@@ -1,0 +1,254 @@
+"""Which few moves make room (extensions.rst)."""
+
+import pytest
+
+from placement.http.extensions import PREFIX
+from tests.functional.placement.extensions.evacuation.test_evacuations import (
+    A,
+    B,
+    C,
+    ONE,
+    THREE,
+    TWO,
+    hold,
+    pool,
+    provider,
+)
+from tests.functional.placement.small_cloud import expect, holding, numbered
+
+pytestmark = pytest.mark.spread_over_databases
+
+ROOM = f"{PREFIX}/plans/room"
+D = numbered("a", 4)
+FOUR = numbered("c", 4)
+
+
+def room(service, query, **more):
+    return expect(service.post(ROOM, {"query": query, **more}), 200).json
+
+
+def told(answer):
+    """Return who moves where, and who waits for whom."""
+    return [
+        (move["consumer"], move["from"][0]["root"], move["to"][0]["root"], move["after"])
+        for move in answer["moves"]
+    ]
+
+
+def carry_out(service, answer):
+    """Make the moves, one after the other."""
+    for move in answer["moves"]:
+        known = service.get(f"/allocations/{move['consumer']}").json
+        body = {
+            "allocations": move["allocations"],
+            "project_id": known["project_id"],
+            "user_id": known["user_id"],
+            "consumer_generation": known["consumer_generation"],
+            "consumer_type": known["consumer_type"],
+        }
+        expect(service.put(f"/allocations/{move['consumer']}", body), 204)
+
+
+def candidates(service, query):
+    found = expect(service.get(f"/allocation_candidates?{query}"), 200).json
+    return found["allocation_requests"]
+
+
+@pytest.fixture
+def three(service):
+    """Return a service with three hosts of 8 VCPU: 2 and 4 of A are held, 5 of B, 6 of C."""
+    for name, uuid in (("a", A), ("b", B), ("c", C)):
+        provider(service, name, uuid, VCPU=8)
+    hold(service, ONE, **{A: {"VCPU": 2}})
+    hold(service, TWO, **{A: {"VCPU": 4}})
+    hold(service, THREE, **{B: {"VCPU": 5}})
+    hold(service, FOUR, **{C: {"VCPU": 6}})
+    return service
+
+
+def test_nothing_has_to_move(three):
+    answer = room(three, "resources=VCPU:3")
+    assert answer == {
+        "verdict": "fits",
+        "exact": True,
+        "moves": [],
+        "cost": {"moves": 0, "amounts": {}},
+        "then": {"trees": [{"root": B, "name": "b"}], "candidates": 1},
+        "message": "It fits on b: nothing has to move.",
+        "tried": {"trees": 0},
+        "constraints": 0,
+    }
+
+
+def test_one_move(three):
+    answer = room(three, "resources=VCPU:4")
+    assert answer == {
+        "verdict": "possible",
+        "exact": True,
+        "moves": [
+            {
+                "consumer": ONE,
+                "consumer_type": "INSTANCE",
+                "project_id": "p",
+                "from": [{"root": A, "name": "a"}],
+                "to": [{"root": B, "name": "b"}],
+                "allocations": {B: {"resources": {"VCPU": 2}}},
+                "after": [],
+            }
+        ],
+        "cost": {"moves": 1, "amounts": {"VCPU": 2}},
+        "then": {"trees": [{"root": A, "name": "a"}], "candidates": 1},
+        "message": f"1 move makes room on a: {ONE} to b. Nova's own filters were not asked.",
+        "tried": {"trees": 3},
+        "constraints": 0,
+    }
+    assert candidates(three, "resources=VCPU:4") == []
+    carry_out(three, answer)
+    assert len(candidates(three, "resources=VCPU:4")) == 1
+
+
+def test_a_place_that_another_move_makes(service):
+    """The guest of A fits on B after that of B went to C."""
+    provider(service, "a", A, VCPU=8)
+    provider(service, "b", B, VCPU=6)
+    provider(service, "c", C, VCPU=4)
+    hold(service, ONE, **{A: {"VCPU": 6}})
+    hold(service, TWO, **{B: {"VCPU": 4}})
+    answer = room(service, "resources=VCPU:8")
+    assert told(answer) == [(TWO, B, C, []), (ONE, A, B, [0])]
+    assert answer["exact"]
+    carry_out(service, answer)
+    assert len(candidates(service, "resources=VCPU:8")) == 1
+
+
+def test_impossible(three):
+    answer = room(three, "resources=VCPU:9")
+    assert (answer["verdict"], answer["exact"], answer["moves"]) == ("impossible", True, [])
+    assert answer["then"] == {"trees": [], "candidates": 0}
+    # each host has room if it were empty, and nobody has a place elsewhere
+    answer = room(three, "resources=VCPU:8", limit={"moves": 10})
+    assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+
+
+def test_more_moves_than_may_be(service):
+    provider(service, "a", A, VCPU=8)
+    provider(service, "b", B, VCPU=8)
+    hold(service, ONE, **{A: {"VCPU": 2}})
+    hold(service, TWO, **{A: {"VCPU": 2}})
+    hold(service, THREE, **{B: {"VCPU": 1}})
+    answer = room(service, "resources=VCPU:8", within=[A], limit={"moves": 1})
+    assert (answer["verdict"], answer["exact"]) == ("unknown", False)
+    assert answer["message"] == "It takes more moves than 1, the limit."
+    answer = room(service, "resources=VCPU:8", within=[A], limit={"moves": 2})
+    assert (answer["verdict"], answer["exact"]) == ("possible", True)
+
+
+def test_who_may_not_move(three):
+    query = "resources=VCPU:4"
+    kept = room(three, query, movable={"except": [ONE]})
+    assert ONE not in [move["consumer"] for move in kept["moves"]]
+    assert kept["verdict"] == "impossible"
+    only = room(three, query, movable={"only": [ONE]})
+    assert told(only) == [(ONE, A, B, [])]
+    other = room(three, query, movable={"consumer_types": ["MIGRATION"]})
+    assert (other["verdict"], other["exact"]) == ("impossible", True)
+
+
+def test_who_is_on_two_trees_never_moves(three):
+    body = holding({A: {"VCPU": 2}, B: {"VCPU": 1}}, 1)
+    expect(three.put(f"/allocations/{ONE}", body), 204)
+    assert room(three, "resources=VCPU:4")["verdict"] == "impossible"
+
+
+def test_constraints(three):
+    query = "resources=VCPU:4"
+    apart = room(three, query, constraints={"apart": [[ONE, THREE]]})
+    assert told(apart) == [(ONE, A, C, [])]
+    assert apart["constraints"] == 1
+    assert "1 constraint was taken into account." in apart["message"]
+    shut = room(three, query, constraints={"not_on": {ONE: [B]}})
+    assert told(shut) == [(ONE, A, C, [])]
+    both = {"apart": [[ONE, THREE]], "not_on": {ONE: [C]}}
+    assert room(three, query, constraints=both)["verdict"] != "possible"
+    together = room(three, query, constraints={"together": [[ONE, THREE]]})
+    assert told(together) == [(ONE, A, B, [])]
+
+
+def test_a_request_decides_in_place_of_what_is_held(three):
+    three.write("PUT", "/traits/CUSTOM_GOLD")
+    known = three.get(f"/resource_providers/{C}").json
+    gold = {"resource_provider_generation": known["generation"], "traits": ["CUSTOM_GOLD"]}
+    expect(three.put(f"/resource_providers/{C}/traits", gold), 200)
+    gold = {ONE: "resources=VCPU:1&required=CUSTOM_GOLD"}
+    answer = room(three, "resources=VCPU:4", requests=gold)
+    assert told(answer) == [(ONE, A, C, [])]
+    assert answer["moves"][0]["allocations"] == {C: {"resources": {"VCPU": 1}}}
+
+
+def test_within(three):
+    answer = room(three, "resources=VCPU:4", within=[C])
+    assert answer["then"]["trees"] in ([{"root": C, "name": "c"}], [])
+    assert answer["verdict"] == "impossible"
+    response = three.post(ROOM, {"query": "resources=VCPU:4", "within": [D]})
+    assert response.status_code == 400
+
+
+def test_several(three):
+    answer = room(three, "resources=VCPU:3", count=2)
+    assert answer["verdict"] == "possible"
+    assert answer["cost"]["moves"] == 1
+    carry_out(three, answer)
+    for number in (1, 2):
+        found = candidates(three, "resources=VCPU:3")
+        body = holding({}, None) | {"allocations": found[0]["allocations"]}
+        expect(three.put(f"/allocations/{numbered('d', number)}", body), 204)
+
+
+def test_what_is_to_be_moved_least(service):
+    """Two small guests make room as one large one does."""
+    provider(service, "a", A, VCPU=8, MEMORY_MB=100)
+    provider(service, "b", B, VCPU=6, MEMORY_MB=100)
+    hold(service, ONE, **{A: {"VCPU": 4, "MEMORY_MB": 50}})
+    hold(service, TWO, **{A: {"VCPU": 2, "MEMORY_MB": 10}})
+    hold(service, THREE, **{A: {"VCPU": 2, "MEMORY_MB": 10}})
+    query = "resources=VCPU:4"
+    hold(service, FOUR, **{B: {"VCPU": 3}})
+    provider(service, "c", C, VCPU=4, MEMORY_MB=50)
+    hold(service, numbered("c", 5), **{C: {"VCPU": 1}})
+    fewest = room(service, "resources=VCPU:4&in_tree=" + A)
+    assert fewest["cost"]["moves"] in (1, 2)
+    least = room(service, f"{query}&in_tree={A}", by="MEMORY_MB")
+    assert least["cost"] == {"moves": 2, "amounts": {"MEMORY_MB": 20, "VCPU": 4}}
+    assert least["exact"]
+
+
+def test_room_in_a_pool(service):
+    """The disk of a pool gets free as a guest goes where another pool serves."""
+    provider(service, "a", A, VCPU=8, aggregates=[numbered("e", 1)])
+    pool(service, "s", C, DISK_GB=10)
+    provider(service, "b", B, VCPU=8, DISK_GB=6)
+    hold(service, ONE, **{A: {"VCPU": 1}, C: {"DISK_GB": 6}})
+    answer = room(service, "resources=VCPU:1,DISK_GB:8")
+    assert told(answer) == [(ONE, A, B, [])]
+    carry_out(service, answer)
+    assert len(candidates(service, "resources=VCPU:1,DISK_GB:8")) == 1
+
+
+def test_if(three):
+    more = {"inventories": {B: {"VCPU": {"total": 9}}}}
+    assert room(three, "resources=VCPU:4", **{"if": more})["verdict"] == "fits"
+    fewer = room(three, "resources=VCPU:4", **{"if": {"without": [B]}})
+    assert told(fewer) == [(ONE, A, C, [])]
+    assert room(three, "resources=VCPU:4", **{"if": {"freed": [ONE]}})["verdict"] == "fits"
+
+
+def test_moves_side_by_side(service):
+    """Who waits for nobody has nothing in `after`."""
+    provider(service, "a", A, VCPU=8)
+    provider(service, "b", B, VCPU=4)
+    provider(service, "c", C, VCPU=4)
+    hold(service, ONE, **{A: {"VCPU": 4}})
+    hold(service, TWO, **{A: {"VCPU": 4}})
+    answer = room(service, "resources=VCPU:8")
+    assert [move["after"] for move in answer["moves"]] == [[], []]
+    carry_out(service, answer)
