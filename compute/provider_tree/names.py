@@ -10,6 +10,9 @@ import hashlib
 #: characters in a provider's name
 LONGEST = 200
 
+#: how the name begins of a root that is being adopted, and has not yet all that it is to have
+ADOPTING = "adopting-"
+
 _DIGITS = 16
 _MARK = "~"
 # So many characters of a suffix that is itself too long are kept.

@@ -1,9 +1,10 @@
 """Move all that a host has to another root: for a host that came back under another uuid or name.
 
-Placement can't change the uuid of a provider. So its name is taken from it, a root with the new
-uuid gets the name, one reshape moves inventory and allocations of the root, the children get a new
-parent, and the empty provider is deleted. Children keep uuids and allocations. Each step leaves
-something from which a later run goes on.
+Placement can't change the uuid of a provider. So a root with the new uuid is made under a name of
+its own, one reshape moves inventory and allocations of the root, the children get a new parent, the
+empty provider is deleted, and the new root gets the name. Children keep uuids and allocations. Each
+step leaves something from which a later run goes on. As long as the new root has not its name, no
+agent reports it: it would report a host without guests.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from requests import Response
 
 from compute import exceptions
 from compute.maintenance.adopt.adoption_inventory import held_afterwards, joined, merged
-from compute.maintenance.adopt.adoption_reads import Identity, Situation, read_situation
+from compute.maintenance.adopt.adoption_reads import (
+    Identity,
+    Situation,
+    provisional,
+    read_situation,
+)
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.kept_inventory import KEPT, restored
@@ -76,14 +82,11 @@ class Adoption:
         pairs = situation.pairs(identity)
         if any(one.inventories or one.holders for one in situation.source if one.uuid in pairs):
             self._client.reshaper.ask_permission(self._context)
-        root = situation.source[0]
-        if root.name.casefold() == identity.wanted.casefold():
-            # a database that ignores case takes them for the same name
-            yield self._named(root, identity.mark)
         if not situation.target:
-            yield self._created()
+            yield self._created(provisional(situation.source[0].uuid))
         yield from self._properties(situation, pairs)
-        yield from self._reshaped(situation, pairs)
+        widened: list[str] = []
+        yield from self._reshaped(situation, pairs, widened)
         yield from self._reparented(situation, pairs)
         for one in reversed(situation.source):
             if one.uuid in pairs:
@@ -91,26 +94,31 @@ class Adoption:
         if situation.target:
             # an earlier run may have been told another name
             yield from self._renamed(situation.target)
+        else:
+            before = provisional(situation.source[0].uuid)
+            yield self._named(identity.uuid, before, identity.wanted)
+        # last, because an agent can do it, too, once the root has its name
+        yield from map(self._narrowed, widened)
 
     def _renamed(self, tree: Sequence[ProviderDetails]) -> Iterator[AdoptionStep]:
         """Give a tree that has the uuid already its new names."""
         root, *below = tree
         if root.name != self._identity.wanted:
-            yield self._named(root, self._identity.wanted)
+            yield self._named(root.uuid, root.name, self._identity.wanted)
         for one in below:
             if (name := self._identity.child_name(one.name)) != one.name:
                 yield self._child(one, name, one.parent_uuid)
 
-    def _named(self, root: ProviderDetails, name: str) -> AdoptionStep:
+    def _named(self, uuid: str, before: str, name: str) -> AdoptionStep:
         return AdoptionStep(
             "rename",
-            root.uuid,
-            f"Provider {root.uuid} is called {name}, no longer {root.name}",
-            lambda: self._put(f"/resource_providers/{root.uuid}", {"name": name}, "1.0", root.uuid),
+            uuid,
+            f"Provider {uuid} is called {name}, no longer {before}",
+            lambda: self._put(f"/resource_providers/{uuid}", {"name": name}, "1.0", uuid),
         )
 
-    def _created(self) -> AdoptionStep:
-        uuid, name = self._identity.uuid, self._identity.wanted
+    def _created(self, name: str) -> AdoptionStep:
+        uuid = self._identity.uuid
 
         def create() -> None:
             response = self._client.post(
@@ -156,9 +164,15 @@ class Adoption:
         return AdoptionStep(what, uuid, f"Provider {uuid} has the {what} of {source.uuid}", add)
 
     def _reshaped(
-        self, situation: Situation, pairs: Mapping[str, ProviderDetails | None]
+        self,
+        situation: Situation,
+        pairs: Mapping[str, ProviderDetails | None],
+        widened: list[str],
     ) -> Iterator[AdoptionStep]:
-        """Move inventory and allocations of all pairs at once, and set what had to be widened."""
+        """Move inventory and allocations of all pairs at once.
+
+        :param widened: gets the providers whose inventory has to be set back afterwards
+        """
         sources = [one for one in situation.source or () if one.uuid in pairs]
         if not any(one.inventories or one.holders for one in sources):
             yield from self._narrowed_all(situation.target)
@@ -206,7 +220,7 @@ class Adoption:
         for one in (*situation.target, *(situation.source or ())):
             if one.uuid not in pairs:
                 new_of.setdefault(one.uuid, dict(one.inventories))
-        yield from (self._narrowed(uuid) for uuid, new in new_of.items() if _is_widened(new))
+        widened += [uuid for uuid, new in new_of.items() if _is_widened(new)]
 
     def _generation_for(self, twin: ProviderDetails | None, uuid: str) -> int:
         """Return the generation at which the target's inventory is as it was read."""

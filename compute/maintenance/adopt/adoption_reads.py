@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from compute import exceptions
 from compute.maintenance.provider_details import ProviderDetails, all_providers, read_tree
-from compute.provider_tree.names import child_name, child_suffix
+from compute.provider_tree.names import ADOPTING, child_name, child_suffix
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 
@@ -32,9 +32,9 @@ class Identity:
 
     @property
     def mark(self) -> str:
-        """The name that the earlier root gets where its own goes to the new root.
+        """The name that the earlier root got from runs of versions before this one.
 
-        By this name, a later run finds the root that an interrupted run left.
+        By this name, a run finds the root that such a run left when it was interrupted.
         """
         return f"replaced-by-{self.uuid}"
 
@@ -109,7 +109,14 @@ def read_situation(
             raise AdoptionRefused(
                 f"{known} is a child in the tree of {row['root_provider_uuid']}, no host"
             )
-    if target is not None and target["name"] not in (identity.wanted, identity.name):
+    earlier = None if target is None else _adopted(target["name"])
+    if earlier is not None and named is not None and named["uuid"] != earlier:
+        raise AdoptionRefused(
+            f"{identity.name} is the name of provider {named['uuid']} by now. That is not "
+            f"{earlier}, of which {identity.uuid} has got all: rename or remove it."
+        )
+    ours = (identity.wanted, identity.name)
+    if target is not None and earlier is None and target["name"] not in ours:
         raise AdoptionRefused(
             f"{identity.uuid} is provider {target['name']}, not {identity.wanted}."
         )
@@ -117,6 +124,16 @@ def read_situation(
         None if source is None else read_tree(client, context, source["uuid"]),
         [] if target is None else read_tree(client, context, identity.uuid),
     )
+
+
+def provisional(earlier: str) -> str:
+    """Return the name of the new root until it has all that the root of this uuid had."""
+    return f"{ADOPTING}{earlier}"
+
+
+def _adopted(name: str) -> str | None:
+    """Return the uuid of the root of which a root of this provisional name gets all."""
+    return name.removeprefix(ADOPTING) if name.startswith(ADOPTING) else None
 
 
 def _row(

@@ -16,6 +16,7 @@ from compute.provider_config import Provider
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.kept_inventory import restore
+from compute.provider_tree.names import ADOPTING
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.trees.namesakes import COMMAND
@@ -138,6 +139,12 @@ class Reporting:
     def _refuse_other_name(self, tree: ProviderTree, node: TrackedNode) -> None:
         """Raise InvalidConfiguration if placement knows the node's uuid by another name."""
         known = tree.data(node.uuid).name
+        if known.startswith(ADOPTING):
+            raise exceptions.InvalidConfiguration(
+                f"Provider {node.uuid}, which this host's compute_id names, is being adopted: its "
+                f"guests aren't all there yet. Run again: {COMMAND} --name "
+                f"{shlex.quote(node.name)} --uuid {node.uuid} – then start the agent."
+            )
         if known != node.name:
             raise exceptions.InvalidConfiguration(
                 f"Provider {node.uuid}, which this host's compute_id names, is called {known} in "

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
+from compute.exceptions import InvalidConfiguration
 from compute.maintenance.adopt.adoption import Adoption
 from compute.maintenance.adopt.adoption_reads import Identity
 from compute.records.node_identity import FILE_NAME
@@ -17,7 +18,8 @@ from virt.fake import MediumFakeDriver
 pytestmark = pytest.mark.spread_over_databases
 
 OLD, NEW, RACK = (f"{letter * 8}-0000-4000-8000-000000000001" for letter in "abc")
-MARK = f"replaced-by-{NEW}"
+#: what versions before this one called OLD meanwhile, and what this one calls NEW
+MARK, PROVISIONAL = f"replaced-by-{NEW}", f"adopting-{OLD}"
 STOCK = {
     "VCPU": {"total": 16, "allocation_ratio": 4.0},
     "MEMORY_MB": {"total": 65536, "reserved": 512},
@@ -90,7 +92,7 @@ def check(outsider, host, name="host1"):
     assert known["consumer_type"] == "MIGRATION"
 
 
-STEPS = ["rename", "create", "traits", "aggregates", "reshape", "child", "delete"]
+STEPS = ["create", "traits", "aggregates", "reshape", "child", "delete", "rename"]
 
 
 def test_a_rebuilt_host_gets_all_that_its_provider_has(site, outsider, host):
@@ -104,7 +106,7 @@ def test_a_rebuilt_host_gets_all_that_its_provider_has(site, outsider, host):
 def test_a_second_run_has_nothing_to_do(site, outsider, host):
     told = adopt(site)
     assert told.code == 0
-    assert told.out.splitlines()[0] == f"Provider {OLD} is called {MARK}, no longer host1."
+    assert told.out.splitlines()[0] == f"Provider {NEW} is called {PROVISIONAL}."
     before = site.rows()
 
     again = adopt(site)
@@ -122,6 +124,14 @@ def test_a_dry_run_tells_the_same_steps_and_writes_nothing(site, outsider, host)
     assert site.rows() == before
     dry = [line.removeprefix("[dry-run] ") for line in ended.out.splitlines()]
     assert dry == adopt(site).out.splitlines()
+
+
+def test_a_run_of_an_older_version_that_was_interrupted_is_completed(site, outsider, host):
+    """It had taken the name from the earlier root."""
+    outsider.call("PUT", f"/resource_providers/{OLD}", {"name": MARK})
+
+    assert adopt(site).code == 0
+    check(outsider, host)
 
 
 class Killed(BaseException):
@@ -207,7 +217,7 @@ class TestMeanwhile:
     @pytest.mark.parametrize(
         ("verb", "path"),
         [
-            ("put", f"/resource_providers/{OLD}"),
+            ("put", f"/resource_providers/{NEW}"),
             ("post", "/resource_providers"),
             ("put", f"/resource_providers/{NEW}/traits"),
             ("post", "/reshaper"),
@@ -256,9 +266,9 @@ class TestMeanwhile:
         assert adopt(site).code == 0
         check(outsider, host)
 
-    def test_the_new_agent_that_is_quicker_keeps_its_inventory(self, outsider, host, before):
+    def test_what_somebody_wrote_to_a_new_provider_first_stays(self, outsider, host, before):
         def create():
-            outsider.provider("host1", None, {"VCPU": {"total": 8}}, ["CUSTOM_OWN"], uuid=NEW)
+            outsider.provider(PROVISIONAL, None, {"VCPU": {"total": 8}}, ["CUSTOM_OWN"], uuid=NEW)
 
         assert before("post", "/resource_providers", create).code == 0
         assert not outsider.exists(OLD)
@@ -283,7 +293,7 @@ class TestMeanwhile:
         late = []
 
         def create():
-            outsider.provider("host1", None, {"VCPU": {"total": 8}}, uuid=NEW)
+            outsider.provider(PROVISIONAL, None, {"VCPU": {"total": 8}}, uuid=NEW)
 
         def claim():
             late.append(outsider.allocate({NEW: {"VCPU": 7}}))
@@ -303,18 +313,23 @@ class TestMeanwhile:
         assert outsider.traits(NEW) == {"CUSTOM_OWN", "CUSTOM_GOLD"}
 
     def test_a_third_provider_that_takes_the_name_is_refused_by_its_uuid(
-        self, outsider, host, before
+        self, site, outsider, host, before, monkeypatch
     ):
         thief = []
 
         def steal():
             thief.append(outsider.provider("host1"))
 
-        ended = before("post", "/resource_providers", steal)
+        ended = before("put", f"/resource_providers/{NEW}", steal)
 
         assert (ended.code, ended.err.count("\n")) == (4, 1)
         assert thief[0] in ended.err
-        assert outsider.allocations(host["moving"]) == {OLD: {"VCPU": 1}}
+        assert outsider.allocations(host["moving"]) == {NEW: {"VCPU": 1}}
+        assert outsider.exists(thief[0])
+        monkeypatch.undo()
+        outsider.call("PUT", f"/resource_providers/{thief[0]}", {"name": "another"})
+        assert adopt(site).code == 0
+        check(outsider, host)
 
 
 class TestAnotherName:
@@ -441,7 +456,7 @@ def test_what_is_over_capacity_moves_and_stays_over_capacity(site, outsider, hos
     found = adopt(site, "--json")
 
     assert (found.code, found.err) == (0, "")
-    assert [step["step"] for step in found.json["steps"]][-3:] == ["inventory", "child", "delete"]
+    assert [step["step"] for step in found.json["steps"]][-3:] == ["delete", "rename", "inventory"]
     assert outsider.totals(NEW)["VCPU"] == 2
     assert outsider.allocations(host["b"])[NEW] == {"VCPU": 4}
 
@@ -537,7 +552,8 @@ class TestOverCapacity:
         check()
 
     def test_the_agent_ends_what_a_killed_run_left(self, site, outsider, guests, killed):
-        killed(3, True)
+        killed(4, True)
+        assert outsider.shown(NEW)["name"] == "host1"
         assert outsider.inventory(NEW).keys() == {"VCPU", "CUSTOM_BERTH_KEPT_VCPU"}
         (site.state / FILE_NAME).write_text(NEW)
 
@@ -549,6 +565,18 @@ class TestOverCapacity:
         assert found["VCPU"]["total"] == MediumFakeDriver.vcpus
         assert adopt(site).code == 0
         assert outsider.inventory(NEW) == found
+
+    def test_the_agent_does_not_report_a_root_that_has_not_all_yet(
+        self, site, outsider, guests, killed
+    ):
+        killed(0, True)
+        (site.state / FILE_NAME).write_text(NEW)
+
+        with pytest.raises(InvalidConfiguration, match="is being adopted"):
+            site.start_service_once(MediumFakeDriver)
+
+        assert outsider.inventory(NEW) == {}
+        assert adopt(site).code == 0
 
     def test_what_an_operator_wrote_meanwhile_stays(self, site, outsider, guests, killed, check):
         killed(3, True)
@@ -580,7 +608,7 @@ def test_an_empty_provider_is_replaced_without_a_reshape(site, outsider):
 
     found = adopt(site, "--json")
 
-    assert [step["step"] for step in found.json["steps"]] == ["rename", "create", "delete"]
+    assert [step["step"] for step in found.json["steps"]] == ["create", "delete", "rename"]
     assert outsider.shown(NEW)["name"] == "host1"
 
 

@@ -92,6 +92,13 @@ def test_all_commands_one_after_the_other_mend_the_cloud(cloud):
     assert cloud.act("audit") == 0
 
 
+def test_an_agent_beside_an_adoption_opens_no_room(cloud, beside):
+    """A host without guests was reported between two steps: its room was given out twice."""
+    assert beside("adopt", ["agent", "scheduler"])
+    mended(cloud)
+    cloud.check_mended()
+
+
 @pytest.mark.parametrize("first", WRITERS)
 def test_a_command_beside_all_others(cloud, beside, first):
     """All others act before its first write, and another run of its own before the second."""
