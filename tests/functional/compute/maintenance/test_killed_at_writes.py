@@ -1,16 +1,12 @@
 """Commands that are killed at each of their writes, which a proxy counts: the next run completes.
 
-Once the write has not arrived, once it has, and nobody was told.
+Once the write has not arrived, once it has, and nobody was told. An ordinary run kills at some.
 """
 
-import contextlib
-
 import pytest
-import requests
 
-from tests.functional.compute.fault_proxy import DROPPED, FaultProxy
-from tests.functional.compute.maintenance.http_service import described, serving
-from tests.functional.compute.maintenance.killable import Command
+from tests.functional.compute.maintenance.counted_kills import killing_at
+from tests.functional.compute.maintenance.second_actors import Cloud
 from tests.functional.compute.maintenance.test_adopt_provider import NEW, OLD
 from virt.fake import MediumFakeDriver
 
@@ -18,42 +14,15 @@ pytestmark = pytest.mark.usefixtures("forking")
 
 #: as many writes as a command here makes, and one more
 MOST_WRITES = 8
-READS = {"GET"}
-#: these are sent with POST, and change nothing
-QUESTIONS = ("/berth/v1/allocations/query",)
-
-
-@pytest.fixture
-def killing(sqlite_site):
-    """Return a function that runs a command, and kills it at its nth write; whether it was."""
-    with contextlib.ExitStack() as stack:
-        upstream = stack.enter_context(serving(sqlite_site.url, roles=["admin", "service"]))
-        proxy = FaultProxy(stack.enter_context(requests.Session()), upstream)
-        stack.callback(proxy.close)
-        sqlite_site.configure(more=described(proxy.url))
-
-        def kill_at(number, arrives, *words):
-            writes, running = [], []
-
-            def fault(_count, method, path):
-                if method in READS or path.startswith(QUESTIONS):
-                    return None
-                writes.append((method, path))
-                if len(writes) - 1 < number:
-                    return None
-                running[0].kill()
-                return None if arrives else DROPPED
-
-            proxy.reset()
-            proxy.fault = lambda *asked: None if not running else fault(*asked)
-            with proxy._lock:
-                # the first request waits until it is known whom to kill
-                running.append(Command(sqlite_site, *words))
-            running[0].end()
-            proxy.reset()
-            return len(writes) > number
-
-        yield kill_at
+#: at which of them an ordinary run kills
+SOME = (0, 2)
+NUMBERS = [
+    number if number in SOME else pytest.param(number, marks=pytest.mark.thorough)
+    for number in range(MOST_WRITES)
+]
+#: command of the cloud in which all act → how many writes it makes there
+WRITES = {"adopt": 6, "migrate": 1, "heal": 2, "heal --force": 1, "audit --delete": 2}
+WRITES |= {"release": 1, "sync": 1}
 
 
 def adopted(site, outsider):
@@ -88,14 +57,80 @@ def audited(site, outsider):
 
 @pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
 @pytest.mark.parametrize("scene", [adopted, audited])
-@pytest.mark.parametrize("number", range(MOST_WRITES))
-def test_the_next_run_completes_what_was_killed(sqlite_site, killing, scene, number, arrives):
-    with sqlite_site.placement() as outsider:
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_next_run_completes_what_was_killed(sqlite_site, scene, number, arrives):
+    with killing_at(sqlite_site) as killing, sqlite_site.placement() as outsider:
         words, codes, check = scene(sqlite_site, outsider)
-        if not killing(number, arrives, *words):
+        if not killing.at(number, *words, arrives=arrives):
             # it has fewer writes
             assert number >= 3
             check()
             return
         assert sqlite_site.run(*words).code in codes
         check()
+
+
+def kills():
+    """Return command, and number of its write; an ordinary run has the first and the last."""
+    for name, count in WRITES.items():
+        for number in range(count):
+            some = number in (0, count - 1)
+            marks = () if some and name in ("adopt", "heal") else pytest.mark.thorough
+            yield pytest.param(name, number, marks=marks)
+
+
+@pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
+@pytest.mark.parametrize(("name", "number"), list(kills()))
+def test_all_is_mended_after_a_kill_and_an_agent_and_a_scheduler(
+    sqlite_site, name, number, arrives
+):
+    with sqlite_site.placement() as outsider:
+        cloud = cloud_before(name, sqlite_site, outsider)
+        with killing_at(sqlite_site, DRIVER) as killing:
+            assert killing.at(number, *of_service(cloud.commands[name]), arrives=arrives)
+            cloud.check_room()
+            cloud.check_lives()
+            for other in ("agent", "scheduler", *cloud.commands):
+                cloud.act(other)
+                cloud.check_room()
+            cloud.check_mended()
+
+
+@pytest.mark.parametrize("name", ["adopt", "heal"])
+def test_the_counted_writes_are_all_there_are(sqlite_site, name):
+    with sqlite_site.placement() as outsider:
+        cloud = cloud_before(name, sqlite_site, outsider)
+        with killing_at(sqlite_site, DRIVER) as killing:
+            assert not killing.at(WRITES[name], *cloud.commands[name])
+
+
+@pytest.mark.parametrize(
+    "number",
+    [0, *(pytest.param(number, marks=pytest.mark.thorough) for number in range(1, 8))],
+)
+def test_a_plan_that_is_killed_at_a_request_has_written_nothing(sqlite_site, number):
+    with sqlite_site.placement() as outsider:
+        cloud = cloud_before("heal", sqlite_site, outsider)
+        with killing_at(sqlite_site, DRIVER) as killing:
+            before = sqlite_site.rows()
+            assert killing.at(number, *cloud.readers["drain"], reads=True)
+            assert sqlite_site.rows() == before
+            assert cloud.act("drain") in (0, 3)
+
+
+DRIVER = "fake.FakeNUMAReshapeDriver"
+
+
+def cloud_before(name, site, outsider):
+    """Return the cloud in which all act, with all mended that comes before the command."""
+    cloud = Cloud(site, outsider)
+    for one in cloud.commands:
+        if one == name:
+            break
+        cloud.act(one)
+    return cloud
+
+
+def of_service(words):
+    """Return the words of a command that uses the service; one of them does so if told to."""
+    return (*words, "--http") if words[0] == "migrate_compute_inventory" else words
