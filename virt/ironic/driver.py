@@ -1,9 +1,7 @@
 """The ironic driver: it reports bare metal machines, each as a node. It deploys none itself."""
 
-import hashlib
 import logging
 import threading
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
 from virt.ironic.bare_metal_api import BareMetalAPI
 from virt.ironic.former_classes import give_whole_machine, has_former_classes
+from virt.ironic.hash_ring import HashRing
 from virt.ironic.inventory_file import InventoryFile
 from virt.ironic.node import IronicNode, NodeSource, custom_class, inventory
 from virt.ironic.reported_traits import ReportedTraits
@@ -79,12 +78,12 @@ class IronicDriver(ComputeDriver):
         peers = self._peers()
         if len(peers) < 2:
             return list(known)
-        me = self._host.lower()
+        me, ring = self._host.lower(), HashRing(peers)
         here = self.virtapi.instances_of_host(self._host)
         return [
             uuid
             for uuid, node in known.items()
-            if (node.instance_uuid in here if node.is_used else _heir(peers, uuid) == me)
+            if (node.instance_uuid in here if node.is_used else ring.host_of(uuid) == me)
         ]
 
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
@@ -229,8 +228,3 @@ def _configured_source(conf: cfg.ConfigOpts) -> NodeSource:
     if conf.ironic.node_source == "openstack":
         return BareMetalAPI(conf)
     return InventoryFile(conf.ironic.inventory_file)
-
-
-def _heir(peers: Collection[str], node_uuid: str) -> str:
-    """Return the peer that gets a free node. Few nodes change hosts when peers come or go."""
-    return max(peers, key=lambda peer: hashlib.sha256(f"{peer} {node_uuid}".encode()).digest())

@@ -187,6 +187,29 @@ def test_free_machines_are_divided_among_the_peers(make):
     assert all(len(share) > 10 for share in found.values())
 
 
+#: machine → host, as nova 34 divides them among host1, host2 and host3
+OF_NOVA = {
+    "00000000-0000-4000-8000-000000000000": "host1",
+    "9e3779b1-0000-4000-8000-000000000001": "host3",
+    "3c6ef362-0000-4000-8000-000000000002": "host3",
+    "daa66d13-0000-4000-8000-000000000003": "host3",
+    "78dde6c4-0000-4000-8000-000000000004": "host2",
+    "17156075-0000-4000-8000-000000000005": "host2",
+    "b54cda26-0000-4000-8000-000000000006": "host2",
+    "538453d7-0000-4000-8000-000000000007": "host1",
+    "f1bbcd88-0000-4000-8000-000000000008": "host1",
+    "8ff34739-0000-4000-8000-000000000009": "host3",
+    "2e2ac0ea-0000-4000-8000-00000000000a": "host2",
+    "cc623a9b-0000-4000-8000-00000000000b": "host2",
+}
+
+
+def test_the_peers_have_the_machines_that_nova_gives_them(make):
+    """A host that changes from nova's agent to this one has the same, and its peers, too."""
+    found = shares(make, ["host3", "HOST1", "host2"], [replace(FREE, uuid=one) for one in OF_NOVA])
+    assert {node: host.lower() for host, nodes in found.items() for node in nodes} == OF_NOVA
+
+
 def test_when_a_peer_leaves_only_its_machines_change_hands(make):
     before = shares(make, ["host1", "host2", "host3"], NODES)
     after = shares(make, ["host1", "host2"], NODES)
