@@ -12,7 +12,8 @@
     ├── SearchAbandoned             503, the client closed its connection
     ├── ClaimUnfinished             503, other writers were at each candidate of a claim
     ├── StorageFull                 507
-    │   └── IdsUsedUp               no number for a new row
+    │   ├── IdsUsedUp               no number for a new row
+    │   └── GenerationsUsedUp       no number for a new generation
     ├── NoRoomForAnswer             507, the disk for temporary files is full
     └── NoRoomForBody               507, likewise
 """
@@ -102,6 +103,15 @@ class IdsUsedUp(StorageFull):
     """The ids of a table have 32 bits, as OpenStack Placement made it; the last one is taken."""
 
     text = "A table of the database has no number left for a new row. Nothing was changed."
+
+
+class GenerationsUsedUp(StorageFull):
+    """Generations have 32 bits, as OpenStack Placement made them."""
+
+    text = (
+        "The generation of a provider or consumer is 2147483647, the last number that the database "
+        "has for it. Nothing was changed."
+    )
 
 
 class NoRoomForAnswer(PlacementError):

@@ -295,14 +295,15 @@ def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
     if not connection.assumes or not 0 < len(requests) <= MOST_CONSUMERS:
         return False
     return (
-        all(
-            request.allocations and not isinstance(request.generation, Unchecked)
-            for request in requests
-        )
+        all(request.allocations and _is_storable(request.generation) for request in requests)
         and len({request.uuid for request in requests}) == len(requests)
         and _are_few([entry for request in requests for entry in _entries(request)])
         and standard_ids(name for request in requests for name in _names(request)) is not None
     )
+
+
+def _is_storable(generation: int | Unchecked | None) -> bool:
+    return not isinstance(generation, Unchecked) and (generation or 0) <= MAX_AMOUNT
 
 
 def _are_few(entries: Sequence[tuple[str, str, int]]) -> bool:

@@ -53,6 +53,8 @@ UNUSUAL = {
     "a consumer that isn't there": {NEW: holding(VCPU, 1)},
     "an old generation": {HOLDER: holding(VCPU, 1)},
     "a generation to come": {HOLDER: holding(VCPU, 3)},
+    "a generation that no column has": {HOLDER: holding(VCPU, 2**31)},
+    "a generation beyond 64 bits": {NEW: holding(VCPU, 2**64)},
     "another project": {HOLDER: holding(VCPU, 2, project="other")},
     "a new user": {NEW: holding(VCPU, user="other")},
     "a new type": {NEW: holding(VCPU, kind="OTHER")},

@@ -98,6 +98,8 @@ _POSTGRESQL_STATES = (
 _MYSQL_NO_SUCH_CHARACTER = frozenset({1267, 1270, 1271, 1366, 3854, 3988})
 #: the last id of a table is taken, by SQL state and by the numbers of MariaDB and MySQL
 _OUT_OF_IDS = frozenset({"2200H", 167, 1467})
+#: a number doesn't fit into its column, by the numbers of MariaDB and MySQL
+_OUT_OF_RANGE = frozenset({1264, 1690})
 #: violated unique and foreign keys, by the drivers' names
 _BROKEN_KEYS = {
     "SQLITE_CONSTRAINT_UNIQUE": "duplicate",
@@ -326,7 +328,7 @@ def failure_of(error: DBAPIError) -> str | None:
 
 def is_not_storable(error: DBAPIError) -> bool:
     """Return whether the error is about a value that the database can't store or compare with."""
-    if is_out_of_ids(error):
+    if is_out_of_ids(error) or is_out_of_generations(error):
         return False
     # MySQL doesn't compare a text with a column whose character set lacks one of its characters
     return isinstance(error, DataError) or number_of(error.orig) in _MYSQL_NO_SUCH_CHARACTER
@@ -335,6 +337,14 @@ def is_not_storable(error: DBAPIError) -> bool:
 def is_out_of_ids(error: DBAPIError) -> bool:
     """Return whether a new row got no id, because the table's last one is taken."""
     return bool({state_of(error.orig), number_of(error.orig)} & _OUT_OF_IDS)
+
+
+def is_out_of_generations(error: DBAPIError) -> bool:
+    """Return whether a generation could not be raised, because it has the column's last value."""
+    # the sum of two integers is too large, a number that was given is refused by another function
+    if getattr(getattr(error.orig, "diag", None), "source_function", None) == "int4pl":
+        return True
+    return number_of(error.orig) in _OUT_OF_RANGE and "generation" in str(error.orig)
 
 
 def words_of(origin: BaseException | None) -> str:

@@ -9,12 +9,14 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from placement.errors import (
     DatabaseReadOnly,
     DatabaseUnavailable,
+    GenerationsUsedUp,
     IdsUsedUp,
     PlacementError,
     StorageFull,
 )
 from placement.storage.driver.dialects import (
     failure_of,
+    is_out_of_generations,
     is_out_of_ids,
     number_of,
     state_of,
@@ -48,6 +50,8 @@ def refusal_of(error: DBAPIError | PoolExhausted) -> PlacementError | None:
         refusal = StorageFull()
     elif is_out_of_ids(error):
         refusal = IdsUsedUp()
+    elif is_out_of_generations(error):
+        refusal = GenerationsUsedUp()
     elif _is_one_of(error, _READ_ONLY, _MYSQL_READ_ONLY):
         refusal = DatabaseReadOnly()
     elif _is_out_of_service(error):
