@@ -54,7 +54,7 @@ class ShowCapacity(ShowOne):
         if bool(parsed_args.flavor) == asks(parsed_args):
             refuse("Say what is to fit: either --resource and its like, or --flavor.")
         if parsed_args.flavor:
-            wanted = _flavor(self.app.client_manager, parsed_args.flavor)
+            wanted = flavor_request(self.app.client_manager, parsed_args.flavor)
         else:
             wanted = WantedResources("", query_of(parsed_args))
         service = PlacementService(self.app.client_manager)
@@ -142,7 +142,7 @@ def _judged(
     return queries[judged], found[judged]
 
 
-def _flavor(client_manager: Any, name: str) -> WantedResources:
+def flavor_request(client_manager: Any, name: str) -> WantedResources:
     """Translate a flavor of nova."""
     compute = client_manager.sdk_connection.compute
     if not hasattr(compute, "find_flavor"):

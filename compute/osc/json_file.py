@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any
 
 
+def read(path: str) -> dict[str, Any]:
+    """Return the object. Raise ArgumentTypeError if there is none."""
+    try:
+        found = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{path} can't be read as JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"{path} has no JSON object")
+    return found
+
+
 def reader(key: str) -> Callable[[str], dict[str, Any]]:
     """Return what reads a file as the value of a key of the body; the file may have the key."""
 
-    def read(path: str) -> dict[str, Any]:
-        try:
-            found = json.loads(Path(path).read_text())
-        except (OSError, ValueError) as error:
-            raise argparse.ArgumentTypeError(f"{path} can't be read as JSON: {error}") from error
-        if not isinstance(found, dict):
-            raise argparse.ArgumentTypeError(f"{path} has no JSON object")
+    def as_value(path: str) -> dict[str, Any]:
+        found = read(path)
         return {key: found.get(key, found)}
 
-    return read
+    return as_value

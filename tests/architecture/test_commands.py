@@ -43,6 +43,7 @@ WHOLE = {
     "heal.rst": "tests/functional/compute/maintenance/test_heal_page.py",
     "keystone.rst": "tests/keystone/test_walk_through.py",
     "nova_manage.rst": "tests/functional/compute/maintenance/test_manual.py",
+    "plans.rst": "tests/functional/placement/test_plans_page.py",
     "suspects.rst": "tests/functional/compute/maintenance/test_suspects_page.py",
     "openstack_commands.rst": "tests/openstackclient/test_extension_commands.py",
     "tutorial.rst": "tests/functional/placement/test_tutorials.py",

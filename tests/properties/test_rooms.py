@@ -1,4 +1,4 @@
-"""Plans for random small clouds: they can be carried out, and no shorter ones exist if they say so.
+"""Plans for random small clouds: they can be carried out, and are the shortest if they say so.
 
 Each move is made by PUT against the service, in an order that `after` allows; then the query claims.
 """

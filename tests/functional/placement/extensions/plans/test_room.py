@@ -4,12 +4,12 @@ import pytest
 
 from placement.http.extensions import PREFIX
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
-    A,
-    B,
-    C,
     ONE,
     THREE,
     TWO,
+    A,
+    B,
+    C,
     hold,
     pool,
     provider,
