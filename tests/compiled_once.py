@@ -1,6 +1,7 @@
-"""Have the engines of one process share what SQLAlchemy compiled for SQLite.
+"""Have the engines of one process share what SQLAlchemy compiled for their kind of database.
 
-Most tests begin with a database of their own, for which all statements would be compiled again.
+Most tests begin with a database of their own, for which all statements would be compiled again. The
+databases of a kind are those of one server, so their engines find out the same about it.
 """
 
 import contextlib
@@ -10,6 +11,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.util import LRUCache
+
+from placement.storage.database import engine as database_engine
 
 
 class _OfAllEngines(LRUCache[Any, Any]):
@@ -23,24 +26,41 @@ class _OfAllEngines(LRUCache[Any, Any]):
 
 
 def _of_any_engine(key: Any) -> Any:
-    return (type(key[0]), *key[1:])
+    return (_kind(key[0]), *key[1:])
+
+
+def _kind(dialect: sa.Dialect) -> tuple[Any, ...]:
+    """Return what decides how a dialect writes statements."""
+    return (
+        type(dialect),
+        dialect.paramstyle,
+        getattr(dialect, "server_version_info", None),
+        getattr(dialect, "_backslash_escapes", None),
+        getattr(dialect, "_sql_mode", None),
+    )
 
 
 @contextlib.contextmanager
 def for_all_engines() -> Iterator[None]:
     """Share it between the engines that are made in this block."""
-    plain = sa.create_engine
-    compiled = _OfAllEngines(2000)
+    plain, plain_driver_of = sa.create_engine, database_engine.driver_of
+    compiled = _OfAllEngines(6000)
+    drivers: dict[Any, Any] = {}
 
     @functools.wraps(plain)
     def create_engine(*given: Any, **named: Any) -> sa.Engine:
         engine = plain(*given, **named)
-        if engine.dialect.name == "sqlite":
-            engine._compiled_cache = compiled
+        engine._compiled_cache = compiled
         return engine
 
+    def driver_of(engine: sa.Engine) -> Any:
+        # the texts of `Compiled` belong to the driver
+        return drivers.setdefault(_kind(engine.dialect), plain_driver_of(engine))
+
     sa.create_engine = create_engine
+    database_engine.driver_of = driver_of
     try:
         yield
     finally:
+        database_engine.driver_of = plain_driver_of
         sa.create_engine = plain
