@@ -1,7 +1,7 @@
 """The compute library's scenarios (compute.md 9.1–9.4) have the same outcomes with the reference.
 
 The tests of tests/functional/compute with a scenario's id run again, with the reference instead of
-Berth.
+Berth, and so do those of what drivers tell placement.
 """
 
 import os
@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "tests" / "functional" / "compute"
 #: not run, because it starts its own services
 AGENT_PROCESS = SCENARIOS / "test_agent_process.py"
+#: what drivers tell placement: these run as a whole
+DRIVERS = ("test_fenced_devices.py", "test_owner_trait.py", "test_libvirt_hypervisor.py")
 #: C: report client, R: reshape, A: tracker-written allocations
 NAMED = re.compile(r"^def (test_[cra]\d+_\w+)", re.MULTILINE)
 
@@ -30,7 +32,7 @@ def scenarios() -> list[str]:
         for path in sorted(SCENARIOS.glob("test_*.py"))
         if path != AGENT_PROCESS
         for name in NAMED.findall(path.read_text())
-    ]
+    ] + [str(SCENARIOS / name) for name in DRIVERS]
 
 
 def test_every_scenario_has_the_same_outcome(tmp_path: Path) -> None:
