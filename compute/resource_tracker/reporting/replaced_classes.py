@@ -39,6 +39,8 @@ def refuse_replaced(
                 consumer for consumer, held in found.items() if name in held["resources"]
             )
             if holders:
+                # as after any other refusal: the next update reads the tree afresh
+                reportclient.invalidate_resource_provider(tree.get_provider_uuids_in_tree(uuid)[0])
                 raise exceptions.InventoryInUse(_text(tree, uuid, name, new, holders))
 
 
