@@ -6,8 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage import writes_at_once
-from tests.databases.questions import connected
+from tests.databases.questions import ask, connected
 from tests.faults.locks import wait_until_somebody_waits
+from tests.faults.running import eventually
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import (
     CHILD,
@@ -174,6 +175,14 @@ def test_a_session_that_ends_before_the_commit_is_not_noticed(database_url):
             other.execute(sa.text(kill))
         expect(later.result(), 204)
     assert service.get(f"/allocations/{NEW}").json["consumer_generation"] == 1
+
+
+def test_a_session_that_ended_before_is_not_noticed(database_url):
+    service = filled(database_url)
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    ask(database_url, f"SELECT pg_terminate_backend(pid) {others}")
+    eventually(lambda: not ask(database_url, f"SELECT 1 {others}"), lambda: others)
+    expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
 
 
 def test_a_session_that_is_lost_with_the_commit_leaves_the_outcome_unknown(

@@ -14,7 +14,7 @@ from placement.storage.database.compiled import Compiled, DriverText, Rows
 from placement.storage.database.statement_count import StatementCount
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, Run, StatementDriver
-from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS, PREPARED, limit_of_locks
+from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS, limit_of_locks
 
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -63,8 +63,7 @@ class Connection:
     :param plain: SQLAlchemy's connection
     :param statements: counts the statements
     :param driver: None: all statements go through SQLAlchemy
-    :param assumes: whether statements may be put off that fail in an unusual case, in which their
-        answer is needed (`storage.database.assumptions`)
+    :param assumes: whether the property `assumes` may be true
     """
 
     def __init__(
@@ -82,8 +81,7 @@ class Connection:
         # a listener expects each statement when it is run, so none is put off for later
         self._batches = driver is not None and not self._hooks and driver.batches(self._pooled)
         # nor is the end, if somebody listens for it
-        hooks: Any = plain.engine.dispatch.commit
-        self.assumes = assumes and self._batches and not hooks and PREPARED in self._pooled.info
+        self._assumes = assumes and self._batches and not plain.engine.dispatch.commit
         self._ends = False
         #: whether the end of the transaction was sent, and may have been reached
         self.is_ending = False
@@ -169,6 +167,15 @@ class Connection:
             self._pooled.cursor().execute(text)
         except BaseException as error:
             self._raise(error, text, ())
+
+    @property
+    def assumes(self) -> bool:
+        """Whether statements may be put off that fail in an unusual case, with the end after them.
+
+        See `storage.database.assumptions` and `end_with_these`.
+        """
+        driver = self._driver
+        return self._assumes and driver is not None and driver.may_commit_with(self._pooled)
 
     def end_with_these(self) -> None:
         """Let the end of the transaction go in one message with the statements that were put off.

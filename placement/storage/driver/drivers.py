@@ -1,6 +1,7 @@
 """How texts and their values go to the driver of each kind of database."""
 
 import copy
+import select
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,6 +44,14 @@ class StatementDriver:
     def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
         """Send statements; return for each a cursor, or an object with a cursor's methods."""
         return [_executed(pooled.cursor(), call) for call in calls]
+
+    def may_commit_with(self, pooled: PoolProxiedConnection) -> bool:
+        """Return whether COMMIT can go in one message with other statements.
+
+        If the server has ended the session meanwhile, it has said so or closed the connection. To
+        send all in one message would leave the outcome unknown then.
+        """
+        return False
 
     def stopped_before_the_last(self, error: BaseException) -> bool:
         """Return whether the last statement of a message surely wasn't run."""
@@ -92,6 +101,14 @@ class PsycopgDriver(StatementDriver):
         return [
             [next(found) for _ in range(len(given) if many else 1)][-1] for _, given, many in calls
         ]
+
+    def may_commit_with(self, pooled: PoolProxiedConnection) -> bool:
+        if PREPARED not in pooled.info:
+            return False
+        connection: Any = pooled.driver_connection
+        heard = select.poll()
+        heard.register(connection.pgconn.socket, select.POLLIN)
+        return not heard.poll(0)
 
     def stopped_before_the_last(self, error: BaseException) -> bool:
         return self._batches.stopped_before_the_last(error)
