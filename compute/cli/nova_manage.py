@@ -44,6 +44,7 @@ CATEGORIES: Categories = {
         "evacuable": "compute.cli.commands.evacuable:evacuable",
         "explain": "compute.cli.commands.explain:explain",
         "heal_allocations": "compute.cli.commands.heal_allocations:heal_allocations",
+        "make_room": "compute.cli.commands.make_room:make_room",
         "migrate_compute_inventory": (
             "compute.cli.commands.migrate_compute_inventory:migrate_compute_inventory"
         ),

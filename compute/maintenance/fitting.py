@@ -162,6 +162,11 @@ class Questions:
         path, body = f"{PREFIX}/capacity/evacuate", {"without": list(roots)}
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
+    def make_room(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return which moves make room."""
+        path = f"{PREFIX}/plans/room"
+        return self._answer(lambda: self._transport.post(path, body, version=VERSION))
+
     def survives(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return which losses of hosts can be absorbed."""
         path = f"{PREFIX}/plans/survives"

@@ -3,17 +3,13 @@
 import argparse
 from typing import Any
 
-from osc_lib import exceptions
-
-from compute.maintenance.fitting import WantedResources, wanted_resources
-from compute.osc import what_if
+from compute.maintenance.fitting import WantedResources
+from compute.osc import flavors, what_if
 from compute.osc.candidate_query import add_options, asks, query_of
 from compute.osc.columns import LinesColumn, counts, listing, safe, text
 from compute.osc.exit_codes import refuse
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
-from compute.records.instance import Flavor
-from compute.requests.settings import Settings
 
 
 class ShowCapacity(ShowOne):
@@ -23,12 +19,7 @@ class ShowCapacity(ShowOne):
         """Return the parser."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         add_options(parser)
-        parser.add_argument(
-            "--flavor",
-            metavar="<flavor>",
-            help="A flavor of nova, by name or id, in place of the options above. Nova has filters "
-            "of its own: it may refuse hosts that placement offers.",
-        )
+        flavors.add_option(parser)
         parser.add_argument(
             "--by",
             choices=("aggregate", "root"),
@@ -54,7 +45,7 @@ class ShowCapacity(ShowOne):
         if bool(parsed_args.flavor) == asks(parsed_args):
             refuse("Say what is to fit: either --resource and its like, or --flavor.")
         if parsed_args.flavor:
-            wanted = flavor_request(self.app.client_manager, parsed_args.flavor)
+            wanted = flavors.flavor_of(self.app.client_manager, parsed_args.flavor)
         else:
             wanted = WantedResources("", query_of(parsed_args))
         service = PlacementService(self.app.client_manager)
@@ -140,19 +131,3 @@ def _judged(
     fitting = [name for name in queries if found[name]["fits"]]
     judged = next(iter(fitting), "request")
     return queries[judged], found[judged]
-
-
-def flavor_request(client_manager: Any, name: str) -> WantedResources:
-    """Translate a flavor of nova."""
-    compute = client_manager.sdk_connection.compute
-    if not hasattr(compute, "find_flavor"):
-        raise exceptions.CommandError("There is no compute service to ask for the flavor.")
-    found = compute.find_flavor(name, ignore_missing=False, get_extra_specs=True)
-    specs = {str(key): str(value) for key, value in (found.extra_specs or {}).items()}
-    flavor = Flavor(
-        found.vcpus, found.ram, found.disk, found.ephemeral, found.swap, specs, found.name
-    )
-    wanted = wanted_resources(found.name, flavor, Settings())
-    if wanted.refused:
-        refuse(f"Nova refuses such a guest, unless its image says more: {wanted.refused}")
-    return wanted

@@ -1,22 +1,15 @@
 """`nova-manage placement survives`: which losses of hosts the rest can absorb."""
 
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from compute.cli.command_line import UnusableInput
 from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
+from compute.cli.commands.plan_commands import FLAVORS, add_constraints, constraints_of, unasked
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.moving_guests import MovingGuests, moving_guests
 from compute.maintenance.provider_details import find_roots
 from compute.report.wire.context import admin_context
 from placement.reports.lines import wrapped
-
-_FLAVORS = (
-    "Guests ask with the traits and groups of their flavors; images, ports and server groups "
-    "aren't known."
-)
 
 
 def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
@@ -51,15 +44,9 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         default=1,
         help="lose any so many at the same time (default: %(default)s)",
     )
-    made.add_argument(
-        "--constraints",
-        metavar="FILE",
-        type=Path,
-        help="a JSON file: apart and together, lists of lists of instances, and not_on, lists of "
-        "roots by instance",
-    )
+    add_constraints(made)
     asked = made.parse_args(arguments)
-    constraints = _read(asked.constraints) if asked.constraints else {}
+    constraints = constraints_of(asked.constraints)
     told: dict[str, str] = {}
     guests = MovingGuests({})
 
@@ -88,28 +75,9 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     if isinstance(shown, int):
         return shown
     text = "\n".join(_lines(shown, told))
-    text = f"{text}\n\n{told_of((), _FLAVORS, *_unasked(guests))}"
+    text = f"{text}\n\n{told_of((), FLAVORS, *unasked(guests))}"
     verdict = shown["verdict"]
     return show(asked, shown, text, fits=verdict == "possible", unknown=verdict == "unknown")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the constraints of a file, which may have them under their key."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise UnusableInput(f"{path} can't be read as JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise UnusableInput(f"{path} has no JSON object.")
-    constraints: dict[str, Any] = found.get("constraints", found)
-    return constraints
-
-
-def _unasked(guests: MovingGuests) -> Iterator[str]:
-    if guests.unsaid:
-        yield f"What {guests.unsaid} guests ask for isn't certain: what they hold was asked for."
-    if guests.too_many:
-        yield f"There are too many guests: of {guests.too_many}, what they hold was asked for."
 
 
 def _lines(shown: dict[str, Any], told: dict[str, str]) -> Iterator[str]:

@@ -150,6 +150,49 @@ def test_who_has_no_place_is_named_with_the_reason(site, cloud):
     assert all(len(line) <= 80 for line in ended.out.splitlines())
 
 
+class TestMakeRoom:
+    @pytest.fixture
+    def guest(self, site, cloud):
+        """Leave 3 VCPU free on each host: moving the guest of one VCPU makes room for m1.large."""
+        small = dataclasses.replace(LARGE, vcpus=1, memory_mb=512, root_gb=1, name="m1.small")
+        uuid = site.guest(flavor=small)
+        with site.placement() as outsider:
+            outsider.allocate({cloud["first"]: {"VCPU": 5, "MEMORY_MB": 512}})
+            outsider.allocate({cloud["second"]: {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}, uuid)
+        return uuid
+
+    def test_a_plan_is_told(self, site, guest):
+        ended = site.run("make_room", "--flavor", "m1.large")
+
+        assert (ended.code, ended.err) == (0, "")
+        assert f"1. {guest} (instance on host1)\n    from second to first\n" in ended.out
+        assert all(len(line) <= 80 for line in ended.out.splitlines())
+
+    def test_a_plan_is_told_as_commands(self, site, guest):
+        cold = site.run("make_room", "--flavor", "m1.large", "--commands")
+        live = site.run("make_room", "--flavor", "m1.large", "--commands", "--live-migration")
+
+        assert [line for line in cold.out.splitlines() if not line.startswith("#")] == [
+            f"openstack server migrate --wait --host first {guest}",
+            f"openstack server migration confirm {guest}",
+        ]
+        assert [line for line in live.out.splitlines() if not line.startswith("#")] == [
+            f"openstack server migrate --live-migration --wait --host first {guest}"
+        ]
+
+    def test_who_may_not_move_stays(self, site, guest):
+        ended = site.run("make_room", "--flavor", "m1.large", "--except", guest, "-f", "json")
+
+        assert ended.code == 3
+        assert ended.json["verdict"] == "impossible"
+
+    def test_nothing_has_to_move(self, site, cloud):
+        ended = site.run("make_room", "--query", "resources=VCPU:1", "--within", "second")
+
+        assert ended.code == 0
+        assert ended.out.startswith("It fits on second: nothing has to move.")
+
+
 class TestSurvives:
     def test_each_host_can_be_lost(self, site, cloud):
         uuid = site.guest(flavor=LARGE)
@@ -230,6 +273,9 @@ def test_an_empty_host_can_be_emptied(site, cloud):
         (("capacity", "--query", "resources=VCPU:1", "--without", "no"), 2, "no"),
         (("capacity", "--query", "resources=VCPU:1", "--limit", "0"), 127, "0 is less than"),
         (("evacuable", "no"), 2, "no"),
+        (("make_room", "--flavor", "m1.huge"), 2, "The records know: m1.large."),
+        (("make_room", "--query", "resources=VCPU:x"), 127, "expected positive integer"),
+        (("make_room", "--query", "resources=VCPU:1", "--live-migration"), 127, "of --commands"),
         (("survives", "--lost", "no"), 2, "no"),
         (("survives", "--together", "9"), 127, "9"),
         (("survives", "--constraints", "no"), 127, "no can't be read as JSON"),
@@ -260,6 +306,7 @@ def test_hostile_names_stay_in_their_line(site, cloud):
         ("explain", "--flavor", "m1.large"),
         ("capacity", "--flavor", "m1.large"),
         ("evacuable", "first"),
+        ("make_room", "--flavor", "m1.large"),
         ("survives",),
     ],
     ids=" ".join,

@@ -25,6 +25,7 @@ COMMANDS = [
     ("explain", "--query", "resources=VCPU:1", "-f", "json"),
     ("capacity", "--query", "resources=VCPU:1", "--format=json"),
     ("evacuable", "host1", "-f", "json"),
+    ("make_room", "--query", "resources=VCPU:1", "-f", "json"),
     ("survives", "-f", "json"),
 ]
 DEAD = "[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:9\n"

@@ -16,6 +16,7 @@ from compute.metrics.audit import AuditMetrics
 from placement.app import metrics_layout
 from placement.extensions.monitoring import port
 from placement.extensions.monitoring.provider_query import FAMILIES
+from placement.extensions.monitoring.survivable import BY, VERDICTS
 from tests.functional.placement.serving.conftest import ROOT, starting
 from tests.functional.placement.serving.programs import free_port, needed, wait_until
 from tests.functional.placement.serving.prometheus import watching
@@ -180,6 +181,7 @@ def test_every_metric_of_all_pages_is_explained(served, counted, host):
 def known_labels():
     """Return the values of labels, by name of the metric and of the label."""
     found = {family.name: dict(family.labels) for family in metrics_layout().families}
+    found["placement_survivable_sets"] = {"by": BY, "verdict": VERDICTS}
     agent, audit = AgentMetrics(), AuditMetrics(KINDS)
     audit.ended(1.0, {})
     for text in (_text(agent.page), audit.text().decode()):

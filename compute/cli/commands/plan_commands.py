@@ -1,0 +1,47 @@
+"""What the commands `make_room` and `survives` share: constraints, and what guests ask for."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from compute.cli.command_line import UnusableInput
+from compute.maintenance.moving_guests import MovingGuests
+
+FLAVORS = (
+    "Guests ask with the traits and groups of their flavors; images, ports and server groups "
+    "aren't known."
+)
+
+
+def add_constraints(made: argparse.ArgumentParser) -> None:
+    """Add the option for constraints."""
+    made.add_argument(
+        "--constraints",
+        metavar="FILE",
+        type=Path,
+        help="a JSON file: apart and together, lists of lists of instances, and not_on, lists of "
+        "roots by instance",
+    )
+
+
+def constraints_of(path: Path | None) -> dict[str, Any]:
+    """Return the constraints of a file, which may have them under their key."""
+    if path is None:
+        return {}
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UnusableInput(f"{path} can't be read as JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UnusableInput(f"{path} has no JSON object.")
+    constraints: dict[str, Any] = found.get("constraints", found)
+    return constraints
+
+
+def unasked(guests: MovingGuests) -> Iterator[str]:
+    if guests.unsaid:
+        yield f"What {guests.unsaid} guests ask for isn't certain: what they hold was asked for."
+    if guests.too_many:
+        yield f"There are too many guests: of {guests.too_many}, what they hold was asked for."
