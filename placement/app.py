@@ -21,6 +21,7 @@ from placement.extensions.monitoring.counting import Counting
 from placement.extensions.monitoring.health import Health, document
 from placement.extensions.openapi.texts import Texts
 from placement.extensions.page import serving as page_serving
+from placement.extensions.plans.hook import moves_that_help
 from placement.features import Api, Feature
 from placement.http.call import Services
 from placement.http.dispatch import Placement
@@ -257,6 +258,7 @@ def _started(
         pages=pages,
         # from /berth/v1/openapi.json, two folders up: also below a mount point
         described=Texts(described, server="../..").of,
+        moves=moves_that_help,
     )
     needs_token = bool(pages) and conf.berth.metrics == TOKEN
     answered = api(conf.berth.extensions, needs_token, features)

@@ -126,6 +126,14 @@ class Suspicions(Protocol):
         """Return suspects of some kinds after a mark, at most `limit`."""
 
 
+#: returns moves that would help a search that found nothing: the feature `plans` knows the types
+Moves = Callable[[Any, Any, Any, Any], Any]
+
+
+def _no_moves(*search: Any) -> None:
+    return None
+
+
 #: returns the description of the API, of one version or of all, in a media type
 Described = Callable[[Version | None, str], DescriptionText]
 
@@ -143,6 +151,7 @@ class Services:
     :param pages: the pages of metrics, by path
     :param described: returns the description of the API, of one version or of all of them, in a
         media type
+    :param moves: returns moves that would help a search that found nothing
     :param others: whether services that don't append to the change feed may write
     """
 
@@ -160,6 +169,7 @@ class Services:
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
     pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
     described: Described = _undescribed
+    moves: Moves = _no_moves
 
 
 class Answer(flask.Response):
@@ -207,6 +217,7 @@ class Call:
         self.others = services.others
         self.pages = services.pages
         self.described = services.described
+        self.moves = services.moves
         self.form = form
         self._policy = services.policy
 

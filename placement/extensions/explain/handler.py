@@ -6,6 +6,7 @@ import time
 import flask
 
 from placement.candidates.budget import Budget
+from placement.candidates.request import CandidateRequest
 from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadQueryValue
 from placement.extensions.explain import schema as schemas
@@ -15,6 +16,7 @@ from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_in_body, request_of
 from placement.http.call import NOW, Call
 from placement.http.query import Query
+from placement.schemas.json_schema import Json
 
 _PARTS = re.compile("([&;])")
 
@@ -42,17 +44,9 @@ def show(call: Call) -> flask.Response:
                 f"Invalid query string parameters: consumer: {consumer!r} is not a uuid."
             )
         consumer = normalised(consumer)
-    found = explained(
-        call.database,
-        call.snapshot.current,
-        request,
-        lambda: budget_of(call, time.thread_time),
-        lambda: relaxing_of(call),
-        own.get("provider"),
-        consumer,
-        call.at_least(35),
-    )
-    return call.reply(found.as_json(), modified=NOW)
+    what_if = WhatIf(call.database, call.snapshot.current, {})
+    shown = _explained(call, what_if, request, own.get("provider"), consumer)
+    return call.reply(shown, modified=NOW)
 
 
 def query(call: Call) -> flask.Response:
@@ -61,18 +55,45 @@ def query(call: Call) -> flask.Response:
     body = call.read(schemas.QUERY)
     what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
     consumer = body.get("consumer")
-    found = explained(
-        call.database,
-        what_if.current,
+    shown = _explained(
+        call,
+        what_if,
         request_in_body(body["query"], call.version),
-        lambda: budget_of(call, time.thread_time),
-        lambda: relaxing_of(call),
         body.get("provider"),
         None if consumer is None else normalised(consumer),
+    )
+    return call.reply(shown)
+
+
+def _explained(
+    call: Call,
+    what_if: WhatIf,
+    request: CandidateRequest,
+    provider: str | None,
+    consumer: str | None,
+) -> Json:
+    begun: list[Budget] = []
+
+    def relaxing() -> Budget:
+        begun.append(relaxing_of(call))
+        return begun[0]
+
+    shown = explained(
+        call.database,
+        what_if.current,
+        request,
+        lambda: budget_of(call, time.thread_time),
+        relaxing,
+        provider,
+        consumer,
         call.at_least(35),
         what_if.naming(names_from(call.database)),
-    )
-    return call.reply(found.as_json())
+    ).as_json()
+    # whoever looks for another place for a consumer asks for no moves of others
+    if shown["verdict"] == "none" and consumer is None and begun:
+        moves = call.moves(call, request, what_if, begun[0])
+        shown["relaxations"] += [] if moves is None else [moves]
+    return shown
 
 
 def _split(text: str) -> tuple[str, dict[str, str]]:

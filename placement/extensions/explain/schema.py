@@ -126,8 +126,21 @@ EXPLAINED: AnswerTable = {
                 "nearest": {"type": "array", "items": _NEAR, "maxItems": 10},
                 "relaxations": {
                     "type": "array",
-                    "items": exactly({"change": _CHANGED, "text": STRING, "trees": _COUNT}),
-                    "maxItems": 20,
+                    "items": {
+                        "oneOf": [
+                            exactly({"change": _CHANGED, "text": STRING, "trees": _COUNT}),
+                            exactly(
+                                {
+                                    "change": exactly({"move": _COUNT}),
+                                    "text": STRING,
+                                    "trees": _COUNT,
+                                    # as POST /berth/v1/plans/room answers
+                                    "plan": {"type": "object"},
+                                }
+                            ),
+                        ]
+                    },
+                    "maxItems": 21,
                 },
                 "relaxations_complete": {"type": "boolean"},
                 "provider": _NEAR,

@@ -105,11 +105,14 @@ function relaxations({ relaxations: changes, relaxations_complete: complete }, q
     element(
       "ul",
       { class: "plainly" },
-      changes.map(({ change, text, trees }) =>
+      changes.map(({ change, text, trees, plan }) =>
         element(
           "li",
           {},
-          element("a", { href: addressOf("why", [], relaxed(query.toString(), change)) }, text),
+          // moves don't change the query
+          plan
+            ? element("span", { title: plan.message }, text)
+            : element("a", { href: addressOf("why", [], relaxed(query.toString(), change)) }, text),
           element("span", { class: "quiet" }, ` then ${count(trees, "tree")} ${trees === 1 ? "fits" : "fit"}`),
         ),
       ),
