@@ -21,7 +21,7 @@ from placement.storage.driver.list_parameters import among, parts
 from placement.storage.many_sets import in_all
 from placement.storage.provider_list import CHANGED, ProviderList, newest
 from placement.storage.providers import COLUMNS, FAMILY
-from placement.storage.ratios import exact
+from placement.storage.driver.ratios import exact
 from placement.storage.tables import (
     allocations,
     inventories,
