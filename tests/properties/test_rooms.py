@@ -1,6 +1,7 @@
 """Plans for random small clouds: they can be carried out, and are the shortest if they say so.
 
-Each move is made by PUT against the service, in an order that `after` allows; then the query claims.
+Each move is made by PUT against the service, in an order that `after` allows. Then the query
+claims.
 """
 
 import collections
