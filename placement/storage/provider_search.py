@@ -18,10 +18,10 @@ from placement.errors import BadRequest, ResourceClassNotFound
 from placement.storage import aggregates, provider_list, resource_classes, traits
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import among, parts
+from placement.storage.driver.ratios import exact
 from placement.storage.many_sets import in_all
 from placement.storage.provider_list import CHANGED, ProviderList, newest
 from placement.storage.providers import COLUMNS, FAMILY
-from placement.storage.driver.ratios import exact
 from placement.storage.tables import (
     allocations,
     inventories,
