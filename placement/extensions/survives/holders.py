@@ -45,12 +45,13 @@ class Holders:
         self.sharing = frozenset(cloud.sharing.tolist())
         self.known: dict[str, HostHolder] = {}
         self._of: dict[int, list[HostHolder]] = collections.defaultdict(list)
-        classes: dict[str, str] = {}
+        known_classes, classes = cloud.names.class_ids, dict[str, str]()
         rows: dict[str, list[tuple[int, str, int]]] = collections.defaultdict(list)
         types: dict[str, str | None] = {}
         for row in held:
             slot = cloud.slot(row.provider_uuid)
-            if slot is not None:
+            # what others created meanwhile isn't in the cloud yet
+            if slot is not None and row.resource_class in known_classes:
                 name = classes.setdefault(row.resource_class, row.resource_class)
                 rows[row.consumer].append((slot, name, row.used))
                 types[row.consumer] = row.type_name

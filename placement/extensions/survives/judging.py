@@ -72,7 +72,8 @@ class LossJudge:
     ) -> None:
         self._cloud, self._holders, self._askers = cloud, holders, askers
         self._budgets, self._end = budgets, end
-        self._budget = self.budget()
+        self._budget = budgets()
+        self._budget.shorten(max(end - time.thread_time(), 0.0))
         self._candidates = SharedCandidates(cloud, self._budget)
         self._sums, self._sizes = FreeSums(cloud), Sizes(cloud)
 
@@ -111,16 +112,19 @@ class LossJudge:
         )
 
     def unseen(self, lost: LostSet, alike: int) -> Loss:
-        """Return what is known of a set for which there was no time."""
+        """Return what is known of a set for which there was no time: not yet who is left."""
         holders = self._holders.on(lost.roots)
-        leaving = frozenset(lost.roots)
         fixed = [one for one in holders if one.fixed]
-        left = self._askers.wanted((one for one in holders if not one.fixed), leaving)
-        verdict = UNKNOWN if holders else ABSORBED
-        return Loss(
-            *(lost, IMPOSSIBLE if fixed else verdict, alike, len(holders), {}, left, fixed, {}),
-            unsearched=frozenset(left),
-        )
+        verdict = IMPOSSIBLE if fixed else UNKNOWN if holders else ABSORBED
+        return Loss(lost, verdict, alike, len(holders), {}, {}, fixed, {})
+
+    def detailed(self, loss: Loss) -> Loss:
+        """Return a loss that is told of, with those who are left, also if there was no time."""
+        if loss.left or len(loss.homes) + len(loss.fixed) == loss.consumers:
+            return loss
+        movers = (one for one in self._holders.on(loss.lost.roots) if not one.fixed)
+        left = self._askers.wanted(movers, frozenset(loss.lost.roots))
+        return dataclasses.replace(loss, left=left, unsearched=frozenset(left))
 
     def closely(self, loss: Loss) -> Loss:
         """Judge a set by itself, in several orders. Raises OutOfTime or Abandoned."""

@@ -105,7 +105,7 @@ def survives(
         losses = _judged(judge, chosen.sets, question.limit)
         unfit = sorted((one for one in losses if one.verdict != ABSORBED), key=lambda one: one.rank)
         telling = Telling(cloud, judge, budgets, naming, question.limit)
-        worst = telling.worst(unfit[: question.limit])
+        worst = telling.worst([judge.detailed(one) for one in unfit[: question.limit]])
     except SearchEnded as ended:
         raise error_of(ended, cloud, budgets()) from ended
     return Survival(

@@ -4,7 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from placement.extensions.survives import sets
+from placement.candidates import budget
+from placement.extensions.survives import operation, sets
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
     RED,
     hold,
@@ -354,3 +355,17 @@ def test_statements_dont_grow_with_hosts(service):
     with statements(service.database) as many:
         survives(service)
     assert len(many) <= len(few) + 1
+
+
+def test_sets_for_which_there_is_no_time_are_unknown(service, monkeypatch):
+    hosts(service, A, B, VCPU=4)
+    hold(service, ONE, **{A: {"VCPU": 3}})
+    monkeypatch.setattr(operation, "_SECONDS", 1e-9)
+    monkeypatch.setattr(budget, "_STEPS", 1)
+
+    answer = survives(service)
+
+    assert counts(answer) == all_of("unknown", 2, 1, 1)
+    (lost,) = answer["worst"]
+    assert (lost["verdict"], lost["consumers"], lost["placed"]) == ("unknown", 1, 0)
+    assert [one["reason"] for one in lost["left"]] == ["the time was over before a place was found"]
