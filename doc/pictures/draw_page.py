@@ -13,11 +13,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 TESTS = (
     "tests/functional/placement/extensions/page/test_views.py",
+    "tests/functional/placement/extensions/page/test_plans.py",
     "tests/functional/compute/maintenance/test_drawn_files.py",
 )
 #: name of the picture → that of the tests' screenshot
 PICTURES = {
-    **{f"page_{view}": view for view in ("cloud", "trees", "why", "capacity", "reshape")},
+    **{f"page_{view}": view for view in ("cloud", "trees", "why", "capacity", "plans", "reshape")},
     "file_reshape": "file-reshape",
 }
 

@@ -33,6 +33,22 @@ async function copy(text, shown) {
   setTimeout(() => copied === text && remember(null), COPIED);
 }
 
+/** Return a button that copies a text; where that isn't allowed, it marks the element of it. */
+export function copyText(label, text, shown) {
+  const button = element("button", { type: "button", class: "plain", click: () => go() }, label);
+  async function go() {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      getSelection().selectAllChildren(shown);
+      return;
+    }
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = label), COPIED);
+  }
+  return button;
+}
+
 function remember(text) {
   copied = text;
   for (const button of document.querySelectorAll(".copy")) tell(button);

@@ -8,6 +8,7 @@ import { failure, notice, reasonOf } from "./links.js";
 import { logInForm } from "./log_in.js";
 import { Live } from "./model/live.js";
 import { placeOf } from "./place.js";
+import { plansView } from "./plans/view.js";
 import { reshapeView } from "./reshape/view.js";
 import { hasToken, onRefusedToken, settings, useToken } from "./session.js";
 import { treesView } from "./trees/view.js";
@@ -21,6 +22,7 @@ const VIEWS = new Map([
   ["consumer", consumerView],
   ["why", whyView],
   ["capacity", capacityView],
+  ["plans", plansView],
   ["reshape", reshapeView],
 ]);
 /** what a view without questions to the service needs no token for */
@@ -37,7 +39,7 @@ let known = null;
 function route() {
   const place = placeOf(location.hash);
   const view = VIEWS.get(place.view);
-  for (const link of document.querySelectorAll("nav a")) {
+  for (const link of document.querySelectorAll("header nav a")) {
     const here = link.getAttribute("href") === `#/${place.view}`;
     if (here) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

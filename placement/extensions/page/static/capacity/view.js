@@ -6,6 +6,7 @@ import { wideTable } from "../drawings/table.js";
 import { heldText } from "../drawings/tree.js";
 import { element } from "../dom.js";
 import { toAggregate, toTree } from "../links.js";
+import { rootsOf } from "../model/hosts.js";
 import { addressOf } from "../place.js";
 import { field, input, queryForm } from "../query_form.js";
 import { askMore } from "../session.js";
@@ -76,18 +77,6 @@ export function capacityView(place, live) {
     status: () => asking.refresh(),
     close: () => asking.close(),
   };
-}
-
-/** Return the root uuids of hosts that are named by name or uuid. */
-async function rootsOf(names, live, signal) {
-  live.begin();
-  await live.known(signal);
-  const byName = new Map(live.cloud.list().map(({ uuid, name }) => [name, uuid]));
-  return names.map((name) => {
-    const root = byName.get(name) ?? live.cloud.roots.get(name);
-    if (!root) throw new Error(`There is no host ${name}.`);
-    return root;
-  });
 }
 
 function counted(found) {

@@ -29,6 +29,8 @@ export class Live extends EventTarget {
     this.asOf = null;
     this.error = null;
     this.complete = false;
+    /** how often something changed, or may have changed, since somebody looks */
+    this.news = 0;
     /** whether somebody needs the trees, and more than what changes */
     this.wantsTrees = false;
     /** whether they are needed now, not after the pause */
@@ -149,6 +151,7 @@ export class Live extends EventTarget {
   /** Read the trees that changed; return the new position, or null if all must be read again. */
   async readNews(position, signal) {
     const news = await this.newsAfter(position, signal);
+    if (news === null || news.providers.length) this.news += 1;
     if (news !== null && !this.complete) {
       this.fresh(news.providers.length > 0);
       return news.position;

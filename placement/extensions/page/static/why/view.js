@@ -172,7 +172,7 @@ function nearest(found) {
       { class: "nearest" },
       alike(found).map(({ uuid, name, missing, trees }) => {
         const others = trees.filter(({ root }) => root !== uuid);
-        const links = others.flatMap(({ root, root_name: of }, number) => [number ? ", " : " of ", toTree(root, of)]);
+        const links = others.flatMap(({ root, root_name: of }, place) => [place ? ", " : " of ", toTree(root, of)]);
         return element("li", {}, element("h3", {}, toTree(uuid, name), links), misses(missing));
       }),
     ),

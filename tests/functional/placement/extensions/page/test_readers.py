@@ -19,6 +19,15 @@ VIEWS = {
     "consumer": (f"#/consumer/{numbered(SERVER, 9)}", "On 3 providers of 1 tree"),
     "why": ("#/why?resources=VCPU:4,VGPU:9&required=CUSTOM_NVIDIA_A40", "Nearest to it"),
     "capacity": ("#/capacity?resources=VCPU:4,MEMORY_MB:8192", "By tree"),
+    "plans": (
+        "#/plans/evacuate?hosts=compute3",
+        "All 12\N{NO-BREAK SPACE}consumers have a new place",
+    ),
+    "survives": ("#/plans/survives?each=root", "Losses that can be absorbed"),
+    "whatif": (
+        "#/plans/whatif?query=resources=VGPU:1&if_ratios=VGPU=2.0",
+        "How many fit now, and then",
+    ),
     "reshape": ("#/reshape", "What will a reshape move?"),
 }
 #: the rules of axe about what a dark page changes
@@ -93,6 +102,8 @@ def hostile_cloud(tmp_path_factory):
         ),
         ("#/why?resources=VGPU:9", "Nearest to it"),
         ("#/capacity?resources=VGPU:1", "By tree"),
+        (f"#/plans/evacuate?hosts={numbered(HOST, 1)},{numbered(HOST, 3)}", "new place"),
+        ("#/plans/survives?each=root", "Losses that can"),
     ],
 )
 def test_hostile_names_are_texts(open_page, hostile_cloud, screenshots, place, shown):

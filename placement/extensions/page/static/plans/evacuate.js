@@ -1,0 +1,76 @@
+/** Can these hosts be emptied, and where would everybody go? */
+
+import { element } from "../dom.js";
+import { toConsumer, toTree } from "../links.js";
+import { ifOf, names } from "../model/asked.js";
+import { rootsOf } from "../model/hosts.js";
+import { evacuationMoves } from "../model/plan.js";
+import { askMore } from "../session.js";
+import { drawPlan } from "../drawings/plan.js";
+import { wideTable } from "../drawings/table.js";
+import { count, number } from "../words.js";
+import { exported } from "./export.js";
+
+/** consumers in one request */
+const MOST = 10_000;
+
+export const evacuateKind = {
+  tab: "Evacuate",
+  title: "Can these hosts be emptied?",
+  lead: "Name hosts. The answer is a new place for each consumer on them, all of them together.",
+  go: "Find places",
+  fields: [["Hosts", "hosts", { placeholder: "Names or uuids, with commas", required: true }]],
+  isAsked: (query) => query.has("hosts"),
+  async ask(query, live, signal) {
+    const roots = (wanted) => rootsOf(wanted, live, signal);
+    const body = { without: await roots(names(query.get("hosts"))) };
+    const changed = await ifOf(query, roots);
+    if (changed) body.if = changed;
+    const answer = await askMore("capacity/evacuate", { signal, body });
+    const held = {};
+    const movers = Object.keys(answer.moves);
+    for (let begin = 0; begin < movers.length; begin += MOST) {
+      const some = movers.slice(begin, begin + MOST);
+      const { consumers } = await askMore("allocations/query", { signal, body: { consumers: some } });
+      Object.assign(held, consumers);
+    }
+    return { answer, moves: evacuationMoves(answer.moves, held, (uuid) => rootOf(live.cloud, uuid)) };
+  },
+  drawn: ({ answer, moves }) => [
+    element(
+      "section",
+      { class: "panel" },
+      element("h2", { class: answer.fits ? "good" : "bad" }, verdict(answer)),
+      moves.length > 0 && drawPlan(moves, { consumer: toConsumer, tree: toTree }),
+    ),
+    answer.unfit.length > 0 && unfit(answer.unfit),
+    exported(answer, moves),
+  ],
+};
+
+/** Return `{root, name}` of the tree of a provider; who came since is known by the uuid alone. */
+function rootOf(cloud, uuid) {
+  const root = cloud.roots.get(uuid) ?? uuid;
+  return { root, name: cloud.hosts.get(root)?.name ?? root };
+}
+
+function verdict({ consumers: { total, fit, unfit: left }, exact }) {
+  if (!total) return "Nobody is on them";
+  if (!left) return `All ${count(total, "consumer")} ${total === 1 ? "has" : "have"} a new place`;
+  const many = `${number(left)} of ${count(total, "consumer")} ${left === 1 ? "has" : "have"} no new place`;
+  return exact ? many : `${many} that was found; at most ${number(fit)} are placed here`;
+}
+
+function unfit(left) {
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, "Who stays"),
+    wideTable({
+      label: "Consumers without a new place",
+      heads: ["Consumer", "Why"],
+      items: left,
+      cells: ({ consumer, message }) => [toConsumer(consumer), message],
+    }),
+  );
+}
