@@ -8,7 +8,8 @@ class OwnAllocation:
     """Says that a node's tracker, not the scheduler, writes a consumer's allocations there.
 
     The record exists from before the first write until the allocations are removed. So the tracker
-    knows what to remove even after a restart, or after placement was unreachable.
+    knows what to remove even after a restart, or after placement was unreachable. Further records
+    of the same consumer name one class each: their `node_uuid` is the node's, a space, the class.
     """
 
     consumer_uuid: str

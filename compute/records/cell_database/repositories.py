@@ -207,6 +207,26 @@ class OwnAllocations(_Repository[OwnAllocation]):
         with contextlib.suppress(DuplicateRecord):
             self._store.add(OwnAllocation(consumer_uuid, node_uuid), "own allocation")
 
+    def classes_of_node(self, node_uuid: str) -> dict[str, set[str]]:
+        """Return consumer → the classes of a node of which its tracker wrote them some."""
+        found: dict[str, set[str]] = {}
+        for own in self._store.find():
+            node, _, name = own.node_uuid.partition(" ")
+            if node == node_uuid and name:
+                found.setdefault(own.consumer_uuid, set()).add(name)
+        return found
+
+    def add_class(self, consumer_uuid: str, node_uuid: str, name: str) -> None:
+        """Record that the node's tracker writes some of the class; twice is fine.
+
+        A version that doesn't know of classes passes over the record.
+        """
+        self.add(consumer_uuid, f"{node_uuid} {name}")
+
+    def discard_class(self, consumer_uuid: str, node_uuid: str, name: str) -> None:
+        """Remove the record of a class, if there is one."""
+        self.discard(consumer_uuid, f"{node_uuid} {name}")
+
     def discard(self, consumer_uuid: str, node_uuid: str) -> None:
         """Remove the record, if there is one."""
         known = self._first(consumer_uuid=consumer_uuid, node_uuid=node_uuid)

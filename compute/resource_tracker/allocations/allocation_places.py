@@ -145,7 +145,7 @@ def merged(
 
     :param has: what the consumer holds now
     :param places: what `placed` returned
-    :param classes: those that its flavors name
+    :param classes: those that its flavors name, or named when the tracker wrote them
 
     The rest is what the consumer holds of other providers, and of classes of other owners. Devices
     that are reported on providers of their own are corrected with the report of devices.
@@ -156,8 +156,7 @@ def merged(
     def is_ours(uuid: str, name: str) -> bool:
         if uuid not in own:
             return False
-        ours = name in OWNED or name.startswith(_OWNED_BEGIN)
-        return name in named or (ours and not own[uuid])
+        return name in named or (is_always_owned(name) and not own[uuid])
 
     result = {
         uuid: {name: n for name, n in part.items() if not is_ours(uuid, name)}
@@ -166,6 +165,11 @@ def merged(
     for uuid, part in places.items():
         result.setdefault(uuid, {}).update(part)
     return {uuid: part for uuid, part in result.items() if part}
+
+
+def is_always_owned(name: str) -> bool:
+    """Say whether a class is the tracker's to correct, whatever the flavor says."""
+    return name in OWNED or name.startswith(_OWNED_BEGIN)
 
 
 def named_classes(held: InstanceHolding) -> set[str]:

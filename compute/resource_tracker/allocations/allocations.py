@@ -18,6 +18,7 @@ from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocation_mode import AllocationMode
 from compute.resource_tracker.allocations.allocation_places import wish
 from compute.resource_tracker.allocations.guest_audit import LackingNotes
+from compute.resource_tracker.allocations.own_notes import OwnNotes
 from compute.resource_tracker.allocations.share_plans import Plan, SharePlanner
 from compute.resource_tracker.node.node import SettledShares, TrackedNode
 
@@ -63,7 +64,7 @@ class AllocationWriter:
     ) -> None:
         self._planner = SharePlanner(driver, conf, reportclient)
         self._reportclient = reportclient
-        self._cell = cell
+        self._own = OwnNotes(cell)
         self._mode = mode
         self._notes = notes
         self._running = RunningGuests(lambda: driver)
@@ -114,8 +115,7 @@ class AllocationWriter:
         refused = self._settle(context, held, node, given)
         if refused is not None and not was_own:
             # Nothing was written: whose allocations they are has not changed.
-            node.own.discard(uuid)
-            self._cell.own_allocations.discard(uuid, node.uuid)
+            self._own.discard(uuid, node)
         return refused
 
     def _settle(
@@ -165,9 +165,7 @@ class AllocationWriter:
             told = {uuid: part["resources"] for uuid, part in (given or {}).items()}
             return self.settle(context, held, node, told)
         # The scheduler writes what this instance has of the node from now on.
-        if held.instance.uuid in node.own:
-            self._cell.own_allocations.discard(held.instance.uuid, node.uuid)
-            node.own.discard(held.instance.uuid)
+        self._own.discard(held.instance.uuid, node)
         return None
 
     def release(
@@ -200,9 +198,8 @@ class AllocationWriter:
         except _FAILURES as failure:
             LOG.warning("Allocations of %s could not be removed: %s", uuid, failure)
             return False
-        if gone and uuid in node.own:
-            node.own.discard(uuid)
-            self._cell.own_allocations.discard(uuid, node.uuid)
+        if gone:
+            self._own.discard(uuid, node)
         return gone
 
     def remove_evacuated(
@@ -269,7 +266,7 @@ class AllocationWriter:
         plan = self._planner.plan(context, held, shares, node, has, given, with_usage)
         if claims and plan.lacking:
             raise _NoRoom("; ".join(plan.reasons))
-        self._note_own(instance.uuid, node)
+        self._own.add(instance.uuid, node, plan.named)
         if plan.wanted == has or not plan.wanted:
             self._note_settled(held, node, has, plan)
             return None
@@ -293,6 +290,7 @@ class AllocationWriter:
     ) -> None:
         """Remember what the consumer has, or tell once what it lacks."""
         uuid = held.instance.uuid
+        self._own.keep(uuid, node, plan.named)
         if plan.lacking:
             node.settled.pop(uuid, None)
         else:
@@ -317,9 +315,3 @@ class AllocationWriter:
             if not found["allocations"].keys().isdisjoint(node.tree.get_provider_uuids(node.uuid)):
                 shares = [share for share in shares if share.side is Side.NEW]
         return shares
-
-    def _note_own(self, uuid: str, node: TrackedNode) -> None:
-        """Keep in the records, before the first write, that the tracker writes for the consumer."""
-        if uuid not in node.own:
-            self._cell.own_allocations.add(uuid, node.uuid)
-            node.own.add(uuid)

@@ -16,6 +16,7 @@ from compute.report import SchedulerReportClient
 from compute.report.wire.context import RequestContext
 from compute.resource_tracker.allocations.allocation_places import (
     Hypervisor,
+    is_always_owned,
     is_open,
     merged,
     named_classes,
@@ -34,12 +35,14 @@ LOG = logging.getLogger(__name__)
 class Plan:
     """What a consumer shall hold: here, and as it does elsewhere.
 
+    :param named: the classes here that are the tracker's only because a flavor names them
     :param lacking: class → how much it should have and doesn't get
     :param reasons: why
     :param lacks_inventory: whether no provider has one of the classes
     """
 
     wanted: Held
+    named: frozenset[str] = frozenset()
     lacking: Mapping[str, int] = field(default_factory=dict)
     reasons: Sequence[str] = ()
     lacks_inventory: bool = False
@@ -97,7 +100,7 @@ class SharePlanner:
         givers = givers_of(tree, node.uuid)
         pooled = is_on_shared_storage(self._conf, self._driver, held.instance)
         wanted = wanted_shares(held, shares, givers, has, pooled)
-        classes = named_classes(held)
+        classes = named_classes(held) | node.own_classes.get(held.instance.uuid, set())
         choice = is_open(wanted, givers, has, pooled)
         hypervisor = None
         if (
@@ -112,7 +115,9 @@ class SharePlanner:
             found = placed(wanted, node.name, among, has, pooled, runs, hypervisor, given)
             whole = merged(has, found.places, among, classes)
             missing = [name for name in found.lacking if not able(givers, [name])]
-            return Plan(whole, found.lacking, found.reasons, bool(missing))
+            given_here = {name for part in found.places.values() for name in part}
+            named = frozenset(name for name in given_here if not is_always_owned(name))
+            return Plan(whole, named, found.lacking, found.reasons, bool(missing))
 
         first = made(givers)
         if not with_usage and (first.wanted == has or not (choice or first.lacking)):

@@ -48,6 +48,7 @@ class TrackedNode:
     :param pci_devices: the devices that the driver listed at the last update
     :param pci_claims: instance uuid → devices that are claimed for it and not allocated yet
     :param own: the consumers whose allocations of the node the tracker writes
+    :param own_classes: consumer → classes of which the tracker wrote it some, as flavors named them
     :param settled: consumer → what the tracker last found to be in placement
     :param lacking: consumer → class → how much it lacks in placement, as was logged last
     :param excess: the same of what it has too much
@@ -70,6 +71,7 @@ class TrackedNode:
     pci_devices: list[Device] = field(default_factory=list)
     pci_claims: dict[str, list[Device]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+    own_classes: dict[str, set[str]] = field(default_factory=dict)
     settled: dict[str, SettledShares] = field(default_factory=dict)
     lacking: dict[str, Amounts] = field(default_factory=dict)
     excess: dict[str, Amounts] = field(default_factory=dict)

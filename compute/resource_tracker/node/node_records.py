@@ -30,6 +30,7 @@ class NodeRecords:
         if node.mark is None or node.mark != mark:
             node.recorded = self._recorded(node)
             node.own = self._cell.own_allocations.of_node(node.uuid)
+            node.own_classes = self._cell.own_allocations.classes_of_node(node.uuid)
             node.mark = mark
         return node.recorded
 

@@ -182,6 +182,18 @@ class TestOwnAllocations:
         own.discard("unknown", "n")
         assert (kept, own.of_node("n"), own.of_node("m")) == ({"a", "b"}, {"b"}, {"a"})
 
+    def test_classes_are_kept_beside_them(self, cell):
+        own = cell.own_allocations
+        own.add("a", "n")
+        for node, name in (("n", "VGPU"), ("n", "CUSTOM_A"), ("n", "VGPU"), ("m", "VGPU")):
+            own.add_class("a", node, name)
+        kept = own.classes_of_node("n")
+        own.discard_class("a", "n", "VGPU")
+        own.discard_class("a", "n", "UNKNOWN")
+        assert (kept, own.of_node("n")) == ({"a": {"VGPU", "CUSTOM_A"}}, {"a"})
+        assert own.classes_of_node("n") == {"a": {"CUSTOM_A"}}
+        assert own.classes_of_node("m") == {"a": {"VGPU"}}
+
 
 class TestAggregatesAndMappings:
     def test_aggregates_are_found_by_host(self, cell):
