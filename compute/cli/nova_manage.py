@@ -44,12 +44,12 @@ CATEGORIES: Categories = {
         "evacuable": "compute.cli.commands.evacuable:evacuable",
         "explain": "compute.cli.commands.explain:explain",
         "heal_allocations": "compute.cli.commands.heal_allocations:heal_allocations",
-        "make_room": "compute.cli.commands.make_room:make_room",
+        "make_room": "compute.cli.commands.plans.make_room:make_room",
         "migrate_compute_inventory": (
             "compute.cli.commands.migrate_compute_inventory:migrate_compute_inventory"
         ),
         "request": "compute.cli.commands.request:request",
-        "survives": "compute.cli.commands.survives:survives",
+        "survives": "compute.cli.commands.plans.survives:survives",
         "sync_aggregates": "compute.cli.commands.sync_aggregates:sync_aggregates",
         "tree": "compute.cli.commands.tree:tree",
     }

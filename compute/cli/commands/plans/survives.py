@@ -4,7 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
-from compute.cli.commands.plan_commands import FLAVORS, add_constraints, constraints_of, unasked
+from compute.cli.commands.plans.plan_commands import (
+    FLAVORS,
+    add_constraints,
+    constraints_of,
+    unasked,
+)
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.moving_guests import MovingGuests, moving_guests
 from compute.maintenance.provider_details import find_roots

@@ -1,0 +1,1 @@
+"""Commands that plan moves of guests: `make_room` and `survives`."""
