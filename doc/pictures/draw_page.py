@@ -18,7 +18,10 @@ TESTS = (
 )
 #: name of the picture → that of the tests' screenshot
 PICTURES = {
-    **{f"page_{view}": view for view in ("cloud", "trees", "why", "capacity", "plans", "reshape")},
+    **{
+        f"page_{view}": view
+        for view in ("cloud", "map", "trees", "why", "capacity", "plans", "reshape")
+    },
     "file_reshape": "file-reshape",
 }
 

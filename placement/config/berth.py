@@ -75,6 +75,13 @@ OPTIONS = [
         "auth_url. Without `extensions` there is no page.",
     ),
     cfg.StrOpt(
+        "ui_dashboard",
+        help="Where the page at /berth/v1/ui/ leads from a tree: an address with http or https, in "
+        "which {name} and {uuid} become those of the root, such as "
+        "https://grafana.example/d/hosts?var-host={name}. Everybody who reaches the page's files "
+        "can read it. Unset: it leads nowhere.",
+    ),
+    cfg.StrOpt(
         "metrics",
         default="addresses",
         choices=[

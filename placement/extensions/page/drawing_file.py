@@ -21,12 +21,13 @@ _MODULES = (
     "drawings/bar.js",
     "drawings/listed.js",
     "drawings/table.js",
+    "drawings/host.js",
     "drawings/tree.js",
     "drawings/moves.js",
     "drawings/reshape.js",
     "drawings/file.js",
 )
-_STYLES = ("drawings/colours.css", "drawings/drawings.css")
+_STYLES = ("drawings/colours.css", "drawings/drawings.css", "drawings/host.css")
 _BEGIN = """\
 drawFile(JSON.parse(document.getElementById("data").textContent), document.querySelector("main"));
 """

@@ -32,7 +32,11 @@ def page(conf: cfg.ConfigOpts) -> dict[str, WSGIApplication]:
     }
     shown[PAGE] = shown[f"{UI}/{INDEX}"]
     shown[UI] = _sent_to("ui/", headers)
-    session = {"auth": conf.api.auth_strategy, "keystone": keystone}
+    session = {
+        "auth": conf.api.auth_strategy,
+        "keystone": keystone,
+        "dashboard": conf.berth.ui_dashboard,
+    }
     shown[f"{UI}/{SESSION}"] = _session(json.dumps(session).encode(), headers)
     return shown
 

@@ -70,6 +70,22 @@ export function toTree(uuid, name, most = 60) {
   );
 }
 
+/** the address of the operator's dashboard of a tree, with {name} and {uuid} for what it is of */
+let dashboard = null;
+
+/** Use the template of the service from now on; what isn't http or https leads nowhere. */
+export function useDashboard(template) {
+  dashboard = typeof template === "string" && /^https?:\/\//.test(template) ? template : null;
+}
+
+/** Return a link to the operator's dashboard of a tree; null if there is none. */
+export function toDashboard(uuid, name) {
+  if (!dashboard) return null;
+  const values = { name, uuid };
+  const href = dashboard.replaceAll(/\{(name|uuid)\}/g, (_, key) => encodeURIComponent(values[key]));
+  return element("a", { href, target: "_blank", rel: "noopener noreferrer" }, "Dashboard of this tree");
+}
+
 /** Return a link to a consumer, with its uuid. */
 export function toConsumer(uuid) {
   return element("a", { href: addressOf("consumer", [uuid]) }, element("code", {}, uuid));

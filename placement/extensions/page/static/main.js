@@ -4,13 +4,14 @@ import { capacityView } from "./capacity/view.js";
 import { cloudView } from "./cloud/view.js";
 import { consumerView } from "./consumer/view.js";
 import { element, show } from "./dom.js";
-import { failure, notice, reasonOf } from "./links.js";
+import { failure, notice, reasonOf, useDashboard } from "./links.js";
 import { logInForm } from "./log_in.js";
 import { Live } from "./model/live.js";
 import { placeOf } from "./place.js";
 import { plansView } from "./plans/view.js";
 import { reshapeView } from "./reshape/view.js";
 import { hasToken, onRefusedToken, settings, useToken } from "./session.js";
+import { suspectsView } from "./suspects/view.js";
 import { treesView } from "./trees/view.js";
 import { whyView } from "./why/view.js";
 import { number } from "./words.js";
@@ -23,6 +24,7 @@ const VIEWS = new Map([
   ["why", whyView],
   ["capacity", capacityView],
   ["plans", plansView],
+  ["suspects", suspectsView],
   ["reshape", reshapeView],
 ]);
 /** what a view without questions to the service needs no token for */
@@ -124,6 +126,7 @@ addEventListener("hashchange", () => known && route());
 async function begin() {
   try {
     known = await settings();
+    useDashboard(known.dashboard);
   } catch (error) {
     const again = element("button", { type: "button", class: "plain", click: begin }, "Try again");
     replace(null, failure(error, again));

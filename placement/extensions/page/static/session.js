@@ -25,14 +25,14 @@ export class Refused extends Error {
   }
 }
 
-/** Return how callers are known here: `{auth, keystone}`. */
+/** Return how callers are known here: `{auth, keystone, dashboard}`. */
 export async function settings() {
   const answer = await reached(new URL("session.json", document.baseURI), { cache: "no-store" });
   if (!answer.ok) throw new Refused(answer.status, `The service answers ${answer.status} for session.json.`);
-  const { auth, keystone = null } = (await read(answer)) ?? {};
+  const { auth, keystone = null, dashboard = null } = (await read(answer)) ?? {};
   const isKnown = typeof auth === "string" && (keystone === null || /^https?:\/\//.test(keystone));
   if (!isKnown) throw new Refused(0, "The service doesn't say how it knows callers: session.json isn't its own.");
-  return { auth, keystone };
+  return { auth, keystone, dashboard };
 }
 
 /** Use a token from now on; null forgets it. */

@@ -28,20 +28,31 @@ export class VirtualList {
       { class: "scroller", tabindex: -1, role: "rowgroup", scroll: () => this.draw(), keydown: (event) => this.move(event) },
       this.body,
     );
-    this.heads = element(
-      "div",
-      { class: "heads", role: "rowgroup" },
-      element("div", { class: "row", role: "row" }, heads.map((head) => element("span", { role: head ? "columnheader" : "cell" }, head))),
-    );
+    this.heads = element("div", { class: "heads", role: "rowgroup" });
     this.node = element(
       "div",
       { class: `list ${kind}`, role: "table", "aria-label": label },
-      heads.length > 0 && this.heads,
       this.scroller,
     );
-    this.headed = Number(heads.length > 0);
+    this.headed = 0;
+    if (heads.length) this.setHeads(heads);
     this.sight = new ResizeObserver(() => this.draw());
     this.sight.observe(this.scroller);
+  }
+
+  /** Show what stands above the columns. */
+  setHeads(heads) {
+    show(
+      this.heads,
+      element("div", { class: "row", role: "row" }, heads.map((head) => element("span", { role: head ? "columnheader" : "cell" }, head))),
+    );
+    if (!this.headed) this.node.prepend(this.heads);
+    this.headed = 1;
+  }
+
+  /** Give the focus to the row that Tab would lead to. */
+  focus() {
+    this.body.querySelector('[tabindex="0"]')?.focus();
   }
 
   /** Show these items; what is in sight stays where it is. */

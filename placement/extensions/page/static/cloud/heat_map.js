@@ -1,38 +1,28 @@
-/** A map of trees: a square each, darker where more is in use. Drawn on a canvas: they are many. */
+/** A map of trees, in groups: from the cloud to a group, and from there to a tree. */
 
-import { element, show } from "../dom.js";
+import { addSome, Extent } from "../drawings/listed.js";
+import { drawn, element, show } from "../dom.js";
+import { MEASURES } from "../model/measures.js";
 import { addressOf } from "../place.js";
-import { amount, count, number, percent } from "../words.js";
+import { count, number } from "../words.js";
+import { coloursOf, sizeFor, Squares } from "./squares.js";
 
 const TALLEST = 320;
-const SMALLEST = 4;
-const LARGEST = 28;
-/** upper ends of the shares that have one colour; above the last one it is over capacity */
-export const SHARES = [0, 0.25, 0.5, 0.8, 1];
-const LABELS = ["none", "to 25 %", "to 50 %", "to 80 %", "to 100 %", "over capacity"];
-
-/**
- * Return which colour a use has: a number from 0, `SHARES.length` if more is used than there is, be
- * it of one provider of several.
- */
-export function shade({ used, capacity, over }) {
-  if (over || used > capacity) return SHARES.length;
-  if (used === 0) return 0;
-  return SHARES.findIndex((most) => used <= most * capacity);
-}
+/** groups that are drawn before one asks for more */
+const GROUPS = 60;
+/** pixels: a group has room for its name */
+const NARROWEST = 190;
+const PARTS = [0, 0.25, 0.5, 0.75, 1];
 
 export class HeatMap {
   constructor() {
-    this.trees = [];
-    this.canvas = element("canvas", {
-      class: "map",
-      role: "img",
-      mousemove: (event) => this.tell(this.at(event)),
-      mouseleave: () => this.tell(null),
-      click: (event) => this.open(this.at(event)),
-    });
+    this.groups = [];
+    this.squares = [];
+    this.extent = new Extent();
+    this.shown = element("div");
+    this.legend = element("div", { class: "legend" });
     this.told = element("p", { class: "told quiet" });
-    this.node = element("div", { class: "heat" }, this.canvas, legend(), this.told);
+    this.node = element("div", { class: "heat" }, this.shown, this.legend, this.told);
     this.width = new ResizeObserver(() => this.draw());
     this.width.observe(this.node);
     this.scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -40,77 +30,77 @@ export class HeatMap {
     this.scheme.addEventListener("change", this.repaint);
   }
 
-  /** Show trees `{uuid, name, sums}`, in this order. */
-  set(trees, resourceClass) {
-    this.trees = trees;
-    this.resourceClass = resourceClass;
-    const over = trees.filter(({ sums }) => sums.over).length;
-    const full = trees.filter(({ sums }) => !sums.over && sums.used > 0 && sums.used >= sums.capacity).length;
-    const unused = trees.filter(({ sums }) => sums.used === 0).length;
-    this.canvas.setAttribute(
-      "aria-label",
-      `Of ${count(trees.length, "tree")}, ${number(unused)} unused, ${number(full)} full and ` +
-        `${number(over)} over capacity. The list of the fullest has the same trees.`,
-    );
+  /**
+   * Show groups of trees.
+   * @param {Array} groups `{key, heading, hosts}`; a heading of null is that of all trees
+   * @param {Scale} scale what is shown of them
+   */
+  set(groups, scale) {
+    this.groups = groups;
+    this.scale = scale;
     this.tell(null);
+    show(this.legend, legend(scale.measure));
+    const before = new Map(this.squares.map((one) => [one.key, one]));
+    this.squares = [];
+    this.extent.begin();
+    const list = element("ul", { class: "groups" });
+    addSome(list, groups, (group) => this.part(group, before.get(group.key)), {
+      key: "groups",
+      step: GROUPS,
+      extent: this.extent,
+    });
+    show(this.shown, list);
     this.draw();
+  }
+
+  part({ key, heading, hosts }, known) {
+    const on = { point: (host) => this.tell(host), open: ({ uuid }) => (location.hash = addressOf("trees", [uuid])) };
+    const one = known ?? { key, squares: new Squares(on) };
+    one.hosts = hosts;
+    this.squares.push(one);
+    one.squares.canvas.setAttribute("aria-label", this.summed(hosts));
+    // a part that comes by a click is drawn at once
+    if (this.paints) this.paint(one);
+    return element("li", { "data-key": key }, heading, one.squares.canvas);
+  }
+
+  /** Return what a map says, for readers of screens. */
+  summed(hosts) {
+    const parts = hosts.map((host) => this.scale.of(host));
+    const over = parts.filter((each) => each.over).length;
+    const most = parts.filter(({ part, over: is }) => !is && part !== null && part >= 1).length;
+    const none = parts.filter(({ part }) => part === 0).length;
+    const { label, ends } = MEASURES.get(this.scale.measure);
+    return (
+      `${label} of ${count(hosts.length, "tree")}: ${number(none)} ${ends[0]}, ${number(most)} ${ends[1]} and ` +
+      `${number(over)} over capacity. The list of trees has the same.`
+    );
   }
 
   draw() {
     const width = this.node.clientWidth;
-    this.canvas.hidden = !this.trees.length;
-    if (!width || !this.trees.length) return;
-    const area = Math.sqrt((width * TALLEST) / this.trees.length);
-    this.cell = Math.max(Math.min(Math.floor(area), LARGEST), SMALLEST);
-    this.columns = Math.max(Math.floor(width / this.cell), 1);
-    const height = Math.ceil(this.trees.length / this.columns) * this.cell;
-    const scale = devicePixelRatio || 1;
-    this.canvas.width = width * scale;
-    this.canvas.height = height * scale;
-    this.canvas.style.height = `${height}px`;
-    const paint = this.canvas.getContext("2d");
-    paint.scale(scale, scale);
-    const style = getComputedStyle(this.node);
-    const colours = [...LABELS.keys()].map((place) => style.getPropertyValue(`--heat-${place}`));
-    const gap = this.cell > 8 ? 2 : 1;
-    this.trees.forEach(({ sums }, place) => {
-      const x = (place % this.columns) * this.cell;
-      const y = Math.floor(place / this.columns) * this.cell;
-      const side = this.cell - gap;
-      const shaded = shade(sums);
-      paint.fillStyle = colours[shaded];
-      paint.fillRect(x, y, side, side);
-      if (shaded < SHARES.length) return;
-      // a mark besides the colour
-      paint.lineWidth = gap;
-      paint.strokeStyle = style.getPropertyValue("--paper");
-      paint.beginPath();
-      paint.moveTo(x, y + side);
-      paint.lineTo(x + side, y);
-      paint.stroke();
-    });
+    const trees = this.groups.reduce((sum, { hosts }) => sum + hosts.length, 0);
+    if (!width || !trees) {
+      this.paints = null;
+      return;
+    }
+    this.paints = { width, cell: sizeFor(trees, width, TALLEST), colours: coloursOf(this.node) };
+    for (const one of this.squares) this.paint(one);
   }
 
-  at(event) {
-    const column = Math.floor(event.offsetX / this.cell);
-    if (column >= this.columns) return null;
-    return this.trees[Math.floor(event.offsetY / this.cell) * this.columns + column] ?? null;
+  paint({ squares, hosts }) {
+    const { width, cell } = this.paints;
+    // groups stand side by side, twice as wide as tall
+    const own = this.groups.length > 1 ? Math.max(Math.ceil(Math.sqrt(2 * hosts.length)) * cell, NARROWEST) : width;
+    squares.draw(hosts, this.scale, { ...this.paints, width: Math.min(own, width) });
   }
 
-  tell(tree) {
-    this.canvas.classList.toggle("pointing", tree !== null);
-    if (!tree) {
+  tell(host) {
+    if (!host) {
       show(this.told, "Point at a square to see which tree it is; click to open it.");
       return;
     }
-    const { used, capacity, over } = tree.sums;
-    const what = `${amount(used, this.resourceClass)} of ${amount(capacity, this.resourceClass)} used`;
-    const more = over ? ", over capacity" : "";
-    show(this.told, element("strong", { dir: "auto" }, tree.name), ` ${what}, ${percent(used, capacity)}${more}`);
-  }
-
-  open(tree) {
-    if (tree) location.hash = addressOf("trees", [tree.uuid]);
+    show(this.told, element("strong", { dir: "auto" }, host.name), ` ${this.scale.told(host)}`);
   }
 
   close() {
@@ -119,10 +109,29 @@ export class HeatMap {
   }
 }
 
-function legend() {
-  return element(
-    "ul",
-    { class: "legend", "aria-label": "Colours: how much is used" },
-    LABELS.map((label, place) => element("li", {}, element("span", { class: `swatch heat-${place}` }), label)),
-  );
+/** Return what colours mean: how far a square is filled says the same. */
+function legend(measure) {
+  const [low, high] = MEASURES.get(measure).ends;
+  const swatch = (...inside) => drawn("svg", { class: "swatch", viewBox: "0 0 12 12", "aria-hidden": "true" }, inside);
+  const filled = (part, step) =>
+    swatch(
+      drawn("rect", { class: "heat-0", width: 12, height: 12 }),
+      drawn("rect", { class: `heat-${step}`, y: 12 - 12 * part, width: 12, height: 12 * part }),
+    );
+  return [
+    element("span", {}, low),
+    element("span", { class: "steps" }, PARTS.map(filled)),
+    element("span", {}, high),
+    measure === "used" &&
+      element(
+        "span",
+        {},
+        swatch(
+          drawn("rect", { class: "heat-5", width: 12, height: 12 }),
+          drawn("path", { class: "cross", d: "M 0 12 L 12 0" }),
+        ),
+        "over capacity",
+      ),
+    measure === "fits" && element("span", {}, swatch(drawn("rect", { class: "edge", x: 0.5, y: 0.5, width: 11, height: 11 })), "not counted"),
+  ];
 }

@@ -1,21 +1,31 @@
 /** Is the cloud full? Sums by class, a map of the hosts, the fullest ones, and aggregates. */
 
-import { bar, level } from "../drawings/bar.js";
+import { bar } from "../drawings/bar.js";
 import { element, show } from "../dom.js";
 import { keeping } from "../keeping.js";
 import { copyable, failure, notice, toAggregate, toTree } from "../links.js";
 import { sumsOf } from "../model/cloud.js";
+import { Scale } from "../model/measures.js";
+import { TraitRoots } from "../model/trait_roots.js";
 import { addressOf, refine } from "../place.js";
 import { VirtualList } from "../virtual_list.js";
-import { amount, byClass, count, isSize, number, percent } from "../words.js";
+import { amount, byClass, count, number, percent } from "../words.js";
+import { addressWith, chosenIn, choiceFields } from "./choices.js";
+import { classTable } from "./class_table.js";
+import { Fitting } from "./fitting.js";
+import { groupsOf } from "./groups.js";
+import { Health } from "./health.js";
 import { HeatMap } from "./heat_map.js";
 
 export function cloudView(place, live) {
   live.begin();
-  let { aggregate, resourceClass } = asked(place);
+  let chosen = chosenIn(place.query);
   const intro = element("div", { class: "intro" });
+  const health = new Health(live, () => draw());
   const classes = element("section", { class: "panel", "aria-label": "Resource classes" });
-  const choice = element("select", { change: () => choose(choice.value) });
+  const traits = new TraitRoots(() => draw());
+  const fitting = new Fitting(() => draw());
+  const fields = choiceFields(choose);
   const map = new HeatMap();
   const hosts = new VirtualList({
     label: "Trees, the fullest first",
@@ -26,7 +36,7 @@ export function cloudView(place, live) {
       toTree(uuid, name),
       bar(sums.used, sums.capacity),
       sums.over ? element("strong", { class: "bad" }, "over") : percent(sums.used, sums.capacity),
-      amount(Math.max(sums.capacity - sums.used, 0), resourceClass),
+      amount(Math.max(sums.capacity - sums.used, 0), chosen.class),
     ],
   });
   const aggregates = new VirtualList({
@@ -39,28 +49,20 @@ export function cloudView(place, live) {
       number(sums.hosts),
       bar(sums.used, sums.capacity),
       percent(sums.used, sums.capacity),
-      amount(Math.max(sums.capacity - sums.used, 0), resourceClass),
+      amount(Math.max(sums.capacity - sums.used, 0), chosen.class),
     ],
   });
   const mapTitle = element("h2");
-  const aggregatesPanel = element(
-    "section",
-    { class: "panel" },
-    element("h2", {}, "By aggregate"),
-    aggregates.node,
-  );
+  const mapSaid = element("p", { class: "quiet" });
+  const aggregatesPanel = element("section", { class: "panel" }, element("h2", {}, "By aggregate"), aggregates.node);
   const rest = element(
     "div",
     { class: "panels" },
     element(
       "section",
       { class: "panel broad" },
-      element(
-        "div",
-        { class: "title" },
-        mapTitle,
-        element("label", {}, "Resource class ", choice),
-      ),
+      element("div", { class: "title" }, mapTitle, fields.node),
+      mapSaid,
       map.node,
     ),
     element("section", { class: "panel" }, element("h2", {}, "The fullest first"), hosts.node),
@@ -68,15 +70,9 @@ export function cloudView(place, live) {
   );
   const node = element("div", { class: "cloud" });
 
-  function asked({ query }) {
-    return { aggregate: query.get("aggregate"), resourceClass: query.get("class") };
-  }
-
-  function choose(name) {
-    resourceClass = name;
-    const query = new URLSearchParams({ class: name });
-    if (aggregate) query.set("aggregate", aggregate);
-    refine(addressOf("cloud", [], query));
+  function choose(some) {
+    chosen = { ...chosen, ...some };
+    refine(addressWith(chosen));
     draw();
   }
 
@@ -91,29 +87,40 @@ export function cloudView(place, live) {
       show(node, element("h1", {}, "An empty cloud"), empty());
       return;
     }
-    const within = cloud.within(aggregate);
+    const within = cloud.within(chosen.aggregate);
     const sums = sumsOf(within);
     const names = [...sums.keys()].sort(byClass);
-    if (!sums.has(resourceClass)) resourceClass = names[0];
-    if (!node.contains(intro)) show(node, intro, classes, rest);
-    keeping(intro, () => show(intro, headline(cloud, within, sums, aggregate)));
-    keeping(classes, () => show(classes, names.length ? classTable(names, sums, resourceClass, choose) : stockless()));
-    // somebody may be choosing just now
-    if (names.join() !== [...choice.options].map(({ value }) => value).join()) {
-      show(choice, names.map((name) => element("option", { value: name }, name)));
-    }
-    choice.value = resourceClass;
+    if (!sums.has(chosen.class)) chosen.class = names[0] ?? "";
+    if (!node.contains(intro)) show(node, intro, health.node, classes, rest);
+    keeping(intro, () => show(intro, headline(cloud, within, sums, chosen.aggregate)));
+    health.draw();
+    const take = (name) => choose({ class: name });
+    keeping(classes, () => show(classes, names.length ? classTable(names, sums, chosen.aggregate ? null : live.trend, chosen.class, take) : stockless()));
     rest.hidden = !names.length;
-    const having = within
-      .filter(({ classes: own }) => own.has(resourceClass))
-      .map((host) => ({ uuid: host.uuid, name: host.name, sums: host.classes.get(resourceClass) }));
-    show(mapTitle, `${count(having.length, "tree")} with ${resourceClass ?? "nothing"}`);
-    map.set(having, resourceClass);
-    hosts.set([...having].sort(byShare));
-    const found = aggregate ? [] : cloud.byAggregate(resourceClass);
+    if (!names.length) return;
+    fields.set(chosen, names);
+    const having = within.filter(({ classes: own }) => own.has(chosen.class));
+    show(mapTitle, `${count(having.length, "tree")} with ${chosen.class}`);
+    drawMap(having);
+    const listed = having.map((host) => ({ uuid: host.uuid, name: host.name, sums: host.classes.get(chosen.class) }));
+    hosts.set(listed.sort(byShare));
+    const found = chosen.aggregate ? [] : cloud.byAggregate(chosen.class);
     aggregatesPanel.hidden = !found.length;
     rest.classList.toggle("alone", !found.length);
     aggregates.set(found);
+  }
+
+  function drawMap(having) {
+    const fits = chosen.show === "fits" ? fitting.of(chosen.flavor, having) : null;
+    const groups = groupsOf(having, chosen, traits);
+    const said = [
+      chosen.show === "fits" && !fits && (chosen.flavor ? (fitting.error ?? "It is being counted.") : "Say what one server needs."),
+      chosen.by === "trait" && (!chosen.like ? "Say what the traits begin with." : groups === null && "The traits are being read."),
+      chosen.by && chosen.in && element("a", { href: addressWith(chosen, { in: "" }) }, "Show all groups"),
+    ].filter(Boolean);
+    show(mapSaid, said.map((text, at) => [at ? " " : "", text]));
+    mapSaid.hidden = !said.length;
+    keeping(map.shown, () => map.set(groups ?? [], new Scale(chosen.show, chosen.class, having, fits)));
   }
 
   draw();
@@ -121,13 +128,26 @@ export function cloudView(place, live) {
     title: "Cloud",
     node,
     go(next) {
-      ({ aggregate, resourceClass } = asked(next));
+      chosen = chosenIn(next.query);
       draw();
       return true;
     },
-    changed: draw,
-    status: () => live.complete || draw(),
-    close: () => map.close(),
+    changed() {
+      traits.changed();
+      fitting.changed();
+      health.changed();
+      draw();
+    },
+    status() {
+      health.draw();
+      if (!live.complete) draw();
+    },
+    close() {
+      map.close();
+      traits.close();
+      fitting.close();
+      health.close();
+    },
   };
 }
 
@@ -167,56 +187,6 @@ function headline(cloud, within, sums, aggregate) {
         over.length > 5 ? ` and ${number(over.length - 5)} more.` : ".",
       ),
   ];
-}
-
-function classTable(names, sums, chosen, choose) {
-  const heads = ["Class", "", "Used", "Free", "Capacity", "Total", "Reserved", "Over"];
-  return element(
-    "div",
-    { class: "wide", tabindex: 0, role: "group", "aria-label": "Resource classes" },
-    element(
-      "table",
-      { class: "classes" },
-      element(
-        "thead",
-        {},
-        element(
-          "tr",
-          {},
-          heads.map((head, column) => element(head ? "th" : "td", { scope: head ? "col" : null, class: column > 1 && "number" }, head)),
-        ),
-      ),
-      element(
-        "tbody",
-        {},
-        names.map((name) => {
-          const one = sums.get(name);
-          const figure = (value, ...more) =>
-            element("td", { class: "number" }, amount(value, name), more, isSize(name) && value > 0 && element("small", {}, number(value)));
-          return element(
-            "tr",
-            { class: level(one.used, one.capacity) },
-            element(
-              "th",
-              { scope: "row" },
-              element(
-                "button",
-                { type: "button", class: "choice", "aria-pressed": String(name === chosen), click: () => choose(name) },
-                name,
-              ),
-            ),
-            element("td", { class: "wide-bar" }, bar(one.used, one.capacity)),
-            figure(one.used, ` · ${percent(one.used, one.capacity)}`),
-            figure(Math.max(one.capacity - one.used, 0)),
-            figure(one.capacity),
-            figure(one.total),
-            figure(one.reserved),
-            element("td", { class: one.over ? "number bad" : "number quiet" }, one.over ? count(one.over, "inventory", "inventories") : "–"),
-          );
-        }),
-      ),
-    ),
-  );
 }
 
 function stockless() {

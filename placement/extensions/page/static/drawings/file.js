@@ -2,6 +2,7 @@
 
 import { element, show } from "../dom.js";
 import { count } from "../words.js";
+import { drawHost } from "./host.js";
 import { drawReshapes } from "./reshape.js";
 import { drawTree } from "./tree.js";
 
@@ -18,7 +19,9 @@ export function drawFile(data, main) {
 
 function trees({ trees: found, consumers }) {
   if (!found.length) return element("p", { class: "quiet" }, "There is no provider.");
-  return drawTree(found.flat(), { consumer: (uuid) => holder(uuid, consumers[uuid]) });
+  const links = { consumer: (uuid) => holder(uuid, consumers[uuid]) };
+  // of many trees a list is enough
+  return [found.length === 1 && drawHost(found[0], links), drawTree(found.flat(), links)];
 }
 
 function reshapes({ nodes, consumers }) {

@@ -8,15 +8,17 @@ const MOST = 600;
 
 /** How much of a drawing is drawn. Keep it to draw the same again after a change. */
 export class Extent {
-  constructor() {
-    this.left = MOST;
+  /** @param {number} [most] so many items are drawn at once */
+  constructor(most = MOST) {
+    this.most = most;
+    this.left = most;
     /** list → how many of its items were asked for */
     this.shown = new Map();
   }
 
   /** Begin a drawing, or draw more of it. */
   begin() {
-    this.left = MOST;
+    this.left = this.most;
   }
 }
 

@@ -3,6 +3,7 @@
 import { drawn, element } from "../dom.js";
 import { amount, byClass, count, number, shortened } from "../words.js";
 import { level } from "./bar.js";
+import { drawHost } from "./host.js";
 import { addSome, Extent } from "./listed.js";
 import { GAP, joined, laidOut, shownOf, sumsByClass, sumsByConsumer } from "./moves.js";
 import { wideTable } from "./table.js";
@@ -56,6 +57,7 @@ export function drawReshape(node, consumer = (uuid) => element("code", {}, uuid)
         )
       : element("p", { class: "quiet" }, "Nothing of this node is reshaped."),
     shown.left > 0 && element("p", { class: "quiet" }, `${count(shown.left, "provider")} more ${shown.left === 1 ? "isn't" : "aren't"} drawn.`),
+    trees > 0 && pictured(node, consumer),
     moves.length > 0 && movesTable(node, moves),
     trees > 0 && classTable(sumsByClass(node)),
     consumers.length > 0 && consumerTable(consumers, consumer),
@@ -106,6 +108,16 @@ function sides(node, moves) {
     side(left, 0, others(node.after), "goes"),
     side(right, WIDE + BETWEEN, others(node.before), "comes"),
   );
+}
+
+/** Return the host before and after as pictures, drawn once somebody unfolds them. */
+function pictured(node, consumer) {
+  const place = element("div", { class: "pair" });
+  const half = (title, providers) => element("div", {}, element("h3", {}, title), drawHost(providers, { consumer }));
+  const unfold = ({ currentTarget: one }) => {
+    if (one.open && !place.firstChild) place.append(half("Before", node.before), half("After", node.after));
+  };
+  return element("details", { class: "sums", toggle: unfold }, element("summary", {}, "The host as a picture, before and after"), place);
 }
 
 function others(providers) {

@@ -2,9 +2,9 @@
 
 import { roomOf } from "../drawings/provider.js";
 
-/** Sums of one resource class. */
+/** Sums of one resource class; `largest` is the largest amount that one provider has free. */
 export function noAmounts() {
-  return { total: 0, reserved: 0, capacity: 0, used: 0, providers: 0, over: 0 };
+  return { total: 0, reserved: 0, capacity: 0, used: 0, providers: 0, over: 0, largest: 0 };
 }
 
 function add(sums, other) {
@@ -14,15 +14,17 @@ function add(sums, other) {
   sums.used += other.used;
   sums.providers += other.providers;
   sums.over += other.over;
+  sums.largest = Math.max(sums.largest, other.largest);
 }
 
 /**
  * Return what the page keeps of a tree, as `GET /berth/v1/provider_trees` shows it.
  * @returns {{uuid, name, uuids: string[], names: string[], classes: Map, own: string[],
- *   aggregates: string[], over: number}} `own`: aggregates of the root; `aggregates`: of any
- *   provider; `over`: how many inventories have more used than there is
+ *   aggregates: string[], over: number, changed: number|null}} `own`: aggregates of the root;
+ *   `aggregates`: of any provider; `over`: how many inventories have more used than there is;
+ *   `changed`: when the page heard of a change, in milliseconds
  */
-export function summary(tree) {
+export function summary(tree, changed = null) {
   const classes = new Map();
   const aggregates = new Set();
   for (const provider of tree.providers) {
@@ -43,6 +45,7 @@ export function summary(tree) {
     own: root.aggregates ?? [],
     aggregates: [...aggregates],
     over,
+    changed,
   };
 }
 
@@ -56,7 +59,8 @@ function amountsOf({ inventories = {}, usages = {} }) {
       const capacity = roomOf(inventory);
       const used = usages[name] ?? 0;
       const { total, reserved } = inventory;
-      return [name, { total, reserved, capacity, used, providers: 1, over: Number(used > capacity) }];
+      const largest = Math.max(capacity - used, 0);
+      return [name, { total, reserved, capacity, used, providers: 1, over: Number(used > capacity), largest }];
     });
 }
 
@@ -77,11 +81,13 @@ export class Cloud {
 
   /**
    * Take a tree as it is now.
+   * @param {object} tree
+   * @param {number|null} [changed] when the page heard that it changed
    * @returns {Set<string>} roots of the trees from which providers moved here: read them again
    */
-  take(tree) {
+  take(tree, changed = null) {
     this.drop(tree.root);
-    const host = summary(tree);
+    const host = summary(tree, changed);
     const moved = new Set();
     this.hosts.set(tree.root, host);
     this.isSorted = false;

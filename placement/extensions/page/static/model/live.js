@@ -2,6 +2,7 @@
 
 import { Refused, askMore, readLines } from "../session.js";
 import { Cloud } from "./cloud.js";
+import { Trend } from "./trend.js";
 
 const FIELDS = "inventories,usages,aggregates";
 /** milliseconds between two questions for changes, and the longest wait after failures */
@@ -21,6 +22,7 @@ export class Live extends EventTarget {
   constructor() {
     super();
     this.cloud = new Cloud();
+    this.trend = new Trend();
     /** `idle`, `reading`, `live`, `late` or `refused` */
     this.state = "idle";
     /** how many trees were read so far, while it reads */
@@ -71,6 +73,7 @@ export class Live extends EventTarget {
     this.stop?.abort();
     this.stop = null;
     this.cloud = new Cloud();
+    this.trend = new Trend();
     this.complete = false;
     this.wantsTrees = false;
     this.asOf = null;
@@ -132,7 +135,7 @@ export class Live extends EventTarget {
           position = line.position ?? position;
           return;
         }
-        for (const root of cloud.take(line)) moved.add(root);
+        for (const root of cloud.take(line, this.cloud.hosts.get(line.root)?.changed)) moved.add(root);
         this.read += 1;
         if (this.complete || performance.now() - told < 250) return;
         told = performance.now();
@@ -169,7 +172,7 @@ export class Live extends EventTarget {
       const read = new Set(trees.map(({ root }) => root));
       for (const uuid of some) this.cloud.drop(uuid);
       for (const tree of trees) {
-        for (const root of this.cloud.take(tree)) if (!read.has(root)) moved.add(root);
+        for (const root of this.cloud.take(tree, Date.now())) if (!read.has(root)) moved.add(root);
       }
       // a later part may fail, and a new answer needn't name the trees that providers left
       for (const root of moved) this.moved.add(root);
@@ -192,6 +195,7 @@ export class Live extends EventTarget {
   fresh(changed) {
     this.asOf = new Date();
     this.error = null;
+    if (this.complete) this.trend.sample(this.cloud.hosts.values());
     this.tell("live");
     if (changed) this.dispatchEvent(new Event("change"));
   }

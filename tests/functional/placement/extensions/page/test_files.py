@@ -144,7 +144,7 @@ def test_the_address_without_a_slash_leads_to_the_page(unchanging):
 
 def test_the_page_is_told_that_no_token_is_checked(shown):
     answer = shown("session.json")
-    assert answer.json == {"auth": "noauth2", "keystone": None}
+    assert answer.json == {"auth": "noauth2", "keystone": None, "dashboard": None}
     assert answer.headers["Cache-Control"] == "no-store"
 
 
@@ -170,7 +170,8 @@ def test_the_page_may_ask_the_keystone_that_is_named(tmp_path, options, told, as
     ]
     file.write_text("\n".join(lines))
     client = Client(create_app(config.load(files=[str(file)], environ=False)))
-    assert client.get(f"{UI}/session.json").json == {"auth": "keystone", "keystone": told}
+    session = client.get(f"{UI}/session.json").json
+    assert session == {"auth": "keystone", "keystone": told, "dashboard": None}
     policy = client.get(f"{UI}/").headers["Content-Security-Policy"]
     assert policy == POLICY.format(f"'self' {asked}" if asked else "'self'")
 

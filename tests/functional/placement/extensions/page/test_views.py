@@ -55,6 +55,80 @@ def test_an_aggregate_shows_its_trees_alone(open_page, small_cloud):
     expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
 
 
+def test_the_line_of_health_leads_to_what_is_wrong(open_page, changing_cloud):
+    path = f"/resource_providers/{numbered(GPU, 6)}/inventories/VGPU"
+    generation = changing_cloud.service.get(path).json["resource_provider_generation"]
+    changing_cloud.put(path, {"total": 2, "resource_provider_generation": generation})
+    traits = f"/resource_providers/{numbered(HOST, 2)}/traits"
+    generation = changing_cloud.service.get(traits).json["resource_provider_generation"]
+    disabled = {"traits": ["COMPUTE_STATUS_DISABLED"], "resource_provider_generation": generation}
+    changing_cloud.put(traits, disabled)
+    page = open_page(changing_cloud.ui)
+    health = page.get_by_role("list", name="Health")
+    expect(health.get_by_role("link", name="service: in order")).to_be_visible()
+    trees = page.get_by_role("table", name="Trees").get_by_role("link")
+    for link, name in (("over capacity: 1", "compute3"), ("disabled: 1", "compute2")):
+        health.get_by_role("link", name=link).click()
+        expect(trees).to_have_text([name])
+        page.go_back()
+    page.goto(f"{changing_cloud.ui}#/suspects?kind=over_capacity")
+    rows = page.get_by_role("group", name="Suspects").get_by_role("row")
+    expect(rows).to_have_count(2)
+    expect(rows.last).to_contain_text("3 of VGPU are allocated")
+
+
+def test_the_map_is_grouped_and_zooms(open_page, small_cloud, screenshots):
+    page = open_page(f"{small_cloud.ui}#/cloud?by=name")
+    groups = page.locator(".groups > li")
+    expect(groups).to_have_count(1)
+    page.get_by_role("combobox", name="Group").select_option("By aggregate")
+    # of the pool's trees none has processors
+    expect(groups).to_have_count(2)
+    page.locator(".groups").get_by_role("link", name=numbered(AGGREGATE, 2)).click()
+    expect(groups).to_have_count(1)
+    expect(groups).to_contain_text("2 trees")
+    assert "by=aggregate" in page.url
+    page.get_by_role("link", name="Show all groups").click()
+    expect(groups).to_have_count(2)
+    page.get_by_role("combobox", name="Group").select_option("By trait")
+    page.get_by_label("Trait begins with").fill("CUSTOM_RACK_")
+    page.keyboard.press("Enter")
+    expect(groups).to_contain_text("CUSTOM_RACK_7")
+    page.goto(f"{small_cloud.ui}#/cloud?by=aggregate&show=split&class=MEMORY_MB")
+    expect(groups).to_have_count(2)
+    screenshots(page.locator(".broad"), "map")
+
+
+def test_the_map_shows_how_many_of_a_flavor_fit(open_page, small_cloud):
+    page = open_page(small_cloud.ui)
+    page.get_by_role("combobox", name="Show").select_option("How many of a flavor fit")
+    page.get_by_role("textbox", name="Flavor").fill("VCPU:4,MEMORY_MB:8192")
+    page.keyboard.press("Enter")
+    expect(page.locator("canvas")).to_have_attribute(
+        "aria-label", re.compile("How many .* 3.trees")
+    )
+    page.locator("canvas").hover(position={"x": 40, "y": 10})
+    expect(page.locator(".told")).to_have_text(re.compile(r"compute2\s+23 fit"))
+
+
+def test_trees_are_sorted_and_filtered(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/trees")
+    trees = page.get_by_role("table", name="Trees").get_by_role("link")
+    expect(trees).to_have_count(4)
+    page.get_by_role("combobox", name="Sort by").select_option("used VCPU")
+    expect(trees).to_have_text(["compute3", "compute2", "compute1", "nfs-pool"])
+    page.get_by_label("Free at least").fill("VCPU:130")
+    page.keyboard.press("Enter")
+    expect(trees).to_have_text(["compute2", "compute1"])
+    page.get_by_role("combobox", name="Aggregate").fill(numbered(AGGREGATE, 1))
+    page.keyboard.press("Enter")
+    expect(trees).to_have_text(["compute2"])
+    page.reload()
+    expect(trees).to_have_text(["compute2"])
+    page.goto(f"{small_cloud.ui}#/trees?trait=CUSTOM_NVIDIA_A40&sort=free%20VCPU")
+    expect(trees).to_have_text(["compute1", "compute2", "compute3"])
+
+
 def test_who_holds_the_gpus_is_two_clicks_away(open_page, small_cloud, screenshots):
     page = open_page(small_cloud.ui)
     page.get_by_role("link", name="compute3").click()
@@ -104,6 +178,47 @@ def test_shared_storage_links_trees(open_page, small_cloud):
     expect(serves.get_by_role("link", name="compute2")).to_be_visible()
 
 
+def test_a_host_is_a_picture(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/trees/{numbered(HOST, 3)}")
+    picture = page.locator(".host")
+    expect(picture.locator(".cells > li > .part")).to_have_text(["numa0", "numa1"])
+    first = picture.locator(".cells > li").first
+    expect(first.locator(".devices .part")).to_have_text(["pci_0000_80_00_0", "pci_0000_81_00_0"])
+    # a segment for each holder, whose names come on demand
+    device = first.locator(".devices details").first
+    assert device.locator(".segment").count() == 3
+    expect(picture.get_by_role("link")).to_have_count(0)
+    device.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(device.get_by_role("link")).to_have_count(3)
+    device.get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="On 3 providers of 1 tree")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("template", "href"),
+    [
+        (
+            "https://grafana.example/d/hosts?var-host={name}&id={uuid}",
+            f"https://grafana.example/d/hosts?var-host=compute3&id={numbered(HOST, 3)}",
+        ),
+        ("javascript:alert('{name}')", None),
+    ],
+)
+def test_a_tree_leads_to_the_dashboard_of_the_operator(open_page, small_cloud, template, href):
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    told = {"auth": "noauth2", "keystone": None, "dashboard": template}
+    page.route("**/session.json", lambda route: route.fulfill(status=200, body=json.dumps(told)))
+    page.reload()
+    page.goto(f"{small_cloud.ui}#/trees/{numbered(HOST, 3)}")
+    expect(provider(page, "compute3")).to_be_visible()
+    link = page.get_by_role("link", name="Dashboard of this tree")
+    if href is None:
+        expect(link).to_have_count(0)
+    else:
+        expect(link).to_have_attribute("href", href)
+
+
 def test_a_uuid_is_copied_by_a_click(open_page, small_cloud):
     page = open_page(
         f"{small_cloud.ui}#/trees/{numbered(POOL, 1)}",
@@ -151,7 +266,7 @@ def test_a_name_in_the_address_leads_to_the_search(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/trees/compute2")
     page.get_by_role("link", name="Search for this name").click()
     expect(page.get_by_text("1 of 4 trees")).to_be_visible()
-    expect(page.get_by_text("Choose a tree")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="VCPU")).to_be_visible()
 
 
 def test_a_consumer_is_followed(open_page, changing_cloud):
@@ -311,6 +426,10 @@ def test_a_rehearsal_is_drawn(open_page, small_cloud, rehearsal, screenshots):
     page.get_by_label("File of a rehearsal").set_input_files(rehearsal)
     expect(page.get_by_text("2 consumers move, and each keeps what it holds.")).to_be_visible()
     assert page.locator("path.move").count() == 4
+    page.get_by_text("The host as a picture, before and after").click()
+    # the cells are there after it alone
+    expect(page.locator(".pair .cells")).to_have_count(1)
+    expect(page.locator(".pair .cells > li")).to_have_count(2)
     screenshots(page, "reshape", full_page=True)
 
 

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { shade, SHARES } from "../../../../../../placement/extensions/page/static/cloud/heat_map.js";
 import { Cloud, sumsOf } from "../../../../../../placement/extensions/page/static/model/cloud.js";
 
 function tree(root, name, more = {}) {
@@ -20,7 +19,7 @@ test("sums are of all providers", () => {
   cloud.take(tree("a", "one"));
   cloud.take(tree("b", "two", { usages: { VCPU: 13 } }));
   const sums = sumsOf(cloud.list()).get("VCPU");
-  assert.deepEqual(sums, { total: 20, reserved: 4, capacity: 24, used: 16, providers: 2, over: 1 });
+  assert.deepEqual(sums, { total: 20, reserved: 4, capacity: 24, used: 16, providers: 2, over: 1, largest: 9 });
   assert.equal(cloud.hosts.get("b").over, 1);
 });
 
@@ -66,16 +65,4 @@ test("what changes keeps the order by name", () => {
   cloud.take(tree("d", "aa"));
   assert.deepEqual(cloud.list().map(({ name }) => name), ["0", "a", "aa", "b"]);
   assert.equal(cloud.list()[3].classes.get("VCPU").used, 9);
-});
-
-test("each use has one colour", () => {
-  const shaded = (used, capacity, over = 0) => shade({ used, capacity, over });
-  assert.equal(shaded(0, 10), 0);
-  assert.equal(shaded(0, 0), 0);
-  assert.equal(shaded(1, 10), 1);
-  assert.equal(shaded(10, 10), SHARES.length - 1);
-  assert.equal(shaded(11, 10), SHARES.length);
-  assert.equal(shaded(1, 0), SHARES.length);
-  // one of its providers has too little
-  assert.equal(shaded(1, 10, 1), SHARES.length);
 });

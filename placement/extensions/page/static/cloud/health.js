@@ -1,0 +1,119 @@
+/** The line of health: what is wrong, or may be, each part a link to more about it. */
+
+import { element, show } from "../dom.js";
+import { keeping } from "../keeping.js";
+import { Pace } from "../model/pace.js";
+import { DISABLED, STATES, statesOf } from "../model/states.js";
+import { TraitRoots } from "../model/trait_roots.js";
+import { addressOf } from "../place.js";
+import { askMore } from "../session.js";
+import { worded } from "../suspects/kinds.js";
+import { number } from "../words.js";
+
+/** the states that are told here: most trees of a new cloud are unused */
+const TOLD = ["over", "disabled", "drained"];
+/** suspects that are told as a state already */
+const TWICE = new Set(["over_capacity"]);
+const BAD = new Set(["over"]);
+
+export class Health {
+  /** @param {function(): void} told is called when an answer came */
+  constructor(live, told) {
+    this.live = live;
+    this.stop = new AbortController();
+    this.told = told;
+    this.traits = new TraitRoots(told);
+    this.service = new Asked("health", this.stop.signal, told);
+    this.suspects = new Asked("suspects?limit=1", this.stop.signal, told);
+    this.node = element("ul", { class: "health", "aria-label": "Health" });
+  }
+
+  draw() {
+    if (!this.live.complete) return;
+    const disabled = this.traits.of(DISABLED);
+    const counts = new Map(TOLD.map((state) => [state, 0]));
+    for (const host of this.live.cloud.hosts.values()) {
+      for (const state of statesOf(host, disabled)) {
+        if (counts.has(state)) counts.set(state, counts.get(state) + 1);
+      }
+    }
+    const states = [...counts].map(([state, found]) =>
+      part(
+        addressOf("trees", [], new URLSearchParams({ state })),
+        `${STATES.get(state)}: ${state === "disabled" && disabled === null ? "…" : number(found)}`,
+        found > 0 ? (BAD.has(state) ? "bad" : "some") : "",
+      ),
+    );
+    keeping(this.node, () => show(this.node, this.servicePart(), states, this.suspectParts()));
+  }
+
+  servicePart() {
+    const { value, error } = this.service.now();
+    const wrong = Object.entries(value?.checks ?? {}).filter(([, [{ status }]]) => status !== "pass");
+    const state = error ? "can't tell its state" : value ? (wrong.length ? wrong.map(([name]) => name).join(", ") : "in order") : "…";
+    return part("../health", `service: ${state}`, error || wrong.length ? "bad" : "");
+  }
+
+  suspectParts() {
+    const { value, error } = this.suspects.now();
+    const all = addressOf("suspects");
+    if (!value) return part(all, `suspects: ${error ? "can't be read" : "…"}`, "");
+    const some = Object.entries(value.kinds).filter(([kind, found]) => found > 0 && !TWICE.has(kind));
+    if (!some.length) return part(all, "suspects: none", "");
+    return some.map(([kind, found]) =>
+      part(addressOf("suspects", [], new URLSearchParams({ kind })), `${worded(kind)}: ${number(found)}`, "some"),
+    );
+  }
+
+  changed() {
+    this.traits.changed();
+    this.suspects.changed();
+    this.service.changed();
+  }
+
+  close() {
+    this.stop.abort();
+    this.traits.close();
+  }
+}
+
+function part(href, text, kind) {
+  return element("li", {}, element("a", { href, class: kind }, text));
+}
+
+/** A question whose answer is asked anew when something changed, and it is time for that. */
+class Asked {
+  constructor(path, signal, told) {
+    this.path = path;
+    this.signal = signal;
+    this.told = told;
+    this.pace = new Pace();
+    this.isStale = true;
+    this.isAsking = false;
+    this.answer = { value: null, error: null };
+  }
+
+  /** Return `{value, error}` as last known. */
+  now() {
+    if (this.isStale && !this.isAsking && !this.pace.rests) this.ask();
+    return this.answer;
+  }
+
+  async ask() {
+    this.isAsking = true;
+    this.isStale = false;
+    try {
+      this.answer = { value: await this.pace.time(() => askMore(this.path, { signal: this.signal })), error: null };
+    } catch (error) {
+      if (this.signal.aborted) return;
+      this.isStale = Boolean(error.passes);
+      this.answer = { value: this.answer.value, error };
+    }
+    this.isAsking = false;
+    this.told();
+  }
+
+  changed() {
+    this.isStale = true;
+  }
+}

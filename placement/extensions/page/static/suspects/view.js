@@ -1,0 +1,82 @@
+/** What may be wrong? The suspects that the service finds, by kind, with what to do. */
+
+import { Asking } from "../asking.js";
+import { wideTable } from "../drawings/table.js";
+import { element } from "../dom.js";
+import { toConsumer, toTree } from "../links.js";
+import { addressOf } from "../place.js";
+import { askMore } from "../session.js";
+import { number } from "../words.js";
+import { worded } from "./kinds.js";
+
+const MOST = 1000;
+
+export function suspectsView(place, live) {
+  live.watch();
+  const answer = element("div", { class: "answer" });
+  const asking = new Asking(answer);
+  const node = element("div", { class: "suspects" }, element("h1", {}, "What may be wrong?"), answer);
+
+  function go({ query }) {
+    const kind = query.get("kind");
+    const asked = new URLSearchParams({ limit: MOST, ...(kind && { kind }) });
+    asking.show(
+      (signal) => askMore(`suspects?${asked}`, { signal }),
+      (found) => told(found, kind),
+    );
+    return true;
+  }
+
+  go(place);
+  return {
+    title: "Suspects",
+    node,
+    go,
+    changed: () => asking.changed(),
+    status: () => asking.refresh(),
+    close: () => asking.close(),
+  };
+}
+
+function told({ suspects, kinds, marker }, chosen) {
+  const link = (kind, text) =>
+    element(
+      "li",
+      {},
+      element(
+        "a",
+        {
+          href: addressOf("suspects", [], new URLSearchParams(kind ? { kind } : {})),
+          "aria-current": kind === chosen && "true",
+          class: kind && kinds[kind] ? "some" : "",
+        },
+        text,
+      ),
+    );
+  return [
+    element(
+      "ul",
+      { class: "health", "aria-label": "Kinds" },
+      link(null, "all"),
+      Object.entries(kinds).map(([kind, found]) => link(kind, `${worded(kind)}: ${number(found)}`)),
+    ),
+    suspects.length === 0
+      ? element("p", { class: "notice" }, "Nothing of this kind is found.")
+      : wideTable({
+          label: "Suspects",
+          heads: ["Kind", "Where", "What", "Since"],
+          items: suspects,
+          cells: (suspect) => [
+            worded(suspect.kind),
+            [
+              suspect.provider && toTree(suspect.provider.uuid, suspect.provider.name, 40),
+              suspect.provider && suspect.consumer && element("br"),
+              suspect.consumer && toConsumer(suspect.consumer),
+            ],
+            suspect.detail,
+            suspect.first_seen.replace("T", " ").replace("Z", ""),
+          ],
+        }),
+    marker && element("p", { class: "quiet" }, `These are the first ${number(suspects.length)}. Choose a kind to see more of it.`),
+  ];
+}
