@@ -1,9 +1,11 @@
-/** The form of a query for allocation candidates, shared by the views Why and Capacity. */
+/** The form of a query for allocation candidates, shared by Why, Capacity and Plans. */
 
 import { element, show } from "./dom.js";
-import { fieldsOf, queryOf } from "./model/query.js";
+import { field, input } from "./inputs.js";
+import { emptyGroup, fieldsOf, queryOf } from "./model/query.js";
+import { groupBox } from "./query_group.js";
+import { textForms } from "./query_texts.js";
 import { ask } from "./session.js";
-import { amount as sizeOf, isSize } from "./words.js";
 
 /**
  * Return `{node, set}` of the form; `set` puts a query into its fields.
@@ -14,99 +16,95 @@ import { amount as sizeOf, isSize } from "./words.js";
  */
 export function queryForm({ go, use, more }) {
   const classes = element("datalist", { id: "classes" });
-  const traitNames = element("datalist", { id: "traits" });
-  const resources = element("div", { class: "resources" });
-  const traits = input({ list: "traits", placeholder: "HW_CPU_X86_AVX2,!CUSTOM_OLD" });
-  const aggregates = input({ placeholder: "in:<uuid>,<uuid>" });
-  const others = input({ placeholder: "resources_GPU=VGPU:1" });
+  const names = { traits: [] };
+  const boxes = element("div", { class: "groups" });
+  const others = input({ placeholder: "same_subtree=_NET,_GPU" });
+  const policy = element(
+    "select",
+    {},
+    [["", "not said"], ["none", "may be the same"], ["isolate", "must differ"]].map(([value, label]) => element("option", { value }, label)),
+  );
+  const policyField = field("Providers of different groups", policy);
+  const texts = textForms((pasted) => set(pasted));
+  const groups = new Map();
+
+  function addGroup(group) {
+    const box = groupBox(group, names, () => remove(box));
+    groups.set(box.node, box);
+    boxes.append(box.node);
+    tell();
+    return box;
+  }
+
+  function remove(box) {
+    groups.delete(box.node);
+    box.node.remove();
+    tell();
+    add.focus();
+  }
+
+  /** The policy matters from two groups on, and is asked for then. */
+  function tell() {
+    policyField.hidden = groups.size < 3 && !policy.value;
+  }
+
   const add = element(
     "button",
-    { type: "button", class: "plain", click: () => resourceRow().querySelector("input").focus() },
-    "Add a resource class",
+    { type: "button", class: "plain", click: () => addGroup({ ...emptyGroup(nextSuffix()), resources: [["", 1]] }).focus() },
+    "Add a group",
   );
 
-  function resourceRow(name = "", amount = "") {
-    const size = element("span", { class: "size quiet" });
-    const tell = () => {
-      const [what, much] = [...row.querySelectorAll("input")].map(({ value }) => value.trim());
-      show(size, isSize(what) && Number(much) > 0 && sizeOf(Number(much), what));
-    };
-    const row = element(
-      "div",
-      { class: "resource", input: tell },
-      input({ list: "classes", value: name, "aria-label": "Resource class", required: true }),
-      input({ type: "number", min: 1, value: amount, "aria-label": "Amount", required: true }),
-      element(
-        "button",
-        { type: "button", class: "plain", "aria-label": "Remove this resource class", click: () => (row.remove(), add.focus()) },
-        "×",
-      ),
-      size,
-    );
-    tell();
-    resources.append(row);
-    return row;
+  function nextSuffix() {
+    const taken = new Set([...groups.values()].map((box) => box.value().suffix));
+    let number = 1;
+    while (taken.has(`_${number}`)) number += 1;
+    return `_${number}`;
   }
 
   function query() {
-    return queryOf({
-      resources: [...resources.children].map((row) => {
-        const [name, amount] = row.querySelectorAll("input");
-        return [name.value.trim(), amount.value];
-      }),
-      traits: traits.value.trim(),
-      aggregates: aggregates.value.trim(),
-      more: others.value.trim(),
-    });
+    return queryOf({ groups: [...groups.values()].map((box) => box.value()), policy: policy.value, more: others.value.trim() });
+  }
+
+  function set(text) {
+    const fields = fieldsOf(text);
+    if (!text) fields.groups[0].resources = [["VCPU", 1]];
+    show(boxes);
+    groups.clear();
+    policy.value = fields.policy;
+    for (const group of fields.groups) addGroup(group);
+    others.value = fields.more;
+    texts.set(query());
   }
 
   const node = element(
     "form",
     {
       class: "panel query",
+      input: ({ target }) => !texts.node.contains(target) && texts.set(query()),
+      click: ({ target }) => !texts.node.contains(target) && texts.set(query()),
       submit: (event) => {
         event.preventDefault();
         use(query());
       },
     },
-    element("fieldset", {}, element("legend", {}, "Resources"), resources, add),
-    field("Traits (! before one it must not have)", traits),
-    field("Aggregates (member_of)", aggregates),
-    field("More of the query, such as groups", others),
+    boxes,
+    add,
+    policyField,
+    field("More of the query", others),
+    texts.node,
     more,
     element("button", { class: "go" }, go),
     classes,
-    traitNames,
   );
-  suggest(classes, traitNames).catch(() => {});
-  return {
-    node,
-    set(text) {
-      const fields = fieldsOf(text);
-      show(resources);
-      const rows = text ? fields.resources : [["VCPU", 1]];
-      for (const [name, amount] of rows) resourceRow(name, amount);
-      traits.value = fields.traits;
-      aggregates.value = fields.aggregates;
-      others.value = fields.more;
-    },
-  };
+  suggest(classes, names).catch(() => {});
+  return { node, set };
 }
 
-/** Return a labelled input. */
-export function field(label, made) {
-  return element("label", { class: "field" }, element("span", {}, label), made);
-}
-
-export function input(properties) {
-  return element("input", { autocomplete: "off", spellcheck: "false", ...properties });
-}
-
-async function suggest(classes, traitNames) {
+async function suggest(classes, names) {
   const [{ resource_classes: found }, { traits }] = await Promise.all([
     ask("resource_classes"),
     ask("traits?associated=true"),
   ]);
   show(classes, found.map(({ name }) => element("option", { value: name })));
-  show(traitNames, traits.map((name) => element("option", { value: name })));
+  names.traits = traits;
 }

@@ -5,10 +5,11 @@ import { passed } from "../drawings/bar.js";
 import { wideTable } from "../drawings/table.js";
 import { heldText } from "../drawings/tree.js";
 import { element } from "../dom.js";
+import { field, input } from "../inputs.js";
 import { toAggregate, toTree } from "../links.js";
 import { rootsOf } from "../model/hosts.js";
 import { addressOf } from "../place.js";
-import { field, input, queryForm } from "../query_form.js";
+import { queryForm } from "../query_form.js";
 import { askMore } from "../session.js";
 import { count, number } from "../words.js";
 

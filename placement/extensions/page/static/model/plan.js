@@ -73,5 +73,5 @@ export function commandsOf(moves) {
 
 /** Return a text as one word of a shell, whatever stands in it. */
 export function quoted(text) {
-  return /^[A-Za-z0-9_.][A-Za-z0-9_.:-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return /^[A-Za-z0-9_.][A-Za-z0-9_.:,=-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,7 +1,7 @@
 /** Queries for allocation candidates: their parameters, and what they become by a relaxation. */
 
-/** The parameters that the form has fields for. All others stand in one field. */
-const OWN = new Set(["resources", "required", "member_of"]);
+/** The parameters of a group that the form has fields for. All others stand in one field. */
+const OF_GROUP = /^(resources|required|member_of)(|[1-9][0-9]*|_[A-Za-z0-9_-]+)$/;
 
 /** Return `[[name, value], …]` of a query, in its order. */
 export function parametersOf(query) {
@@ -14,41 +14,58 @@ export function written(parameters) {
   return spelled.replaceAll("%3A", ":").replaceAll("%2C", ",").replaceAll("%21", "!");
 }
 
-/** Return what stands in the fields: `{resources: [[class, amount]], traits, aggregates, more}`. */
+/**
+ * Return what stands in the fields.
+ * @returns {{groups: Array<{suffix, resources: [[class, amount]], traits, aggregates}>, policy, more}}
+ *   the first group is that without a suffix
+ */
 export function fieldsOf(query) {
   const parameters = parametersOf(query);
-  const values = (name) => parameters.filter(([key]) => key === name).map(([, value]) => value);
-  // several values of `required` and `member_of` mean more than one field can say
-  const traits = values("required");
-  const aggregates = values("member_of");
-  const more = parameters.filter(
-    ([key]) =>
-      !OWN.has(key) ||
-      (key === "required" && traits.length > 1) ||
-      (key === "member_of" && aggregates.length > 1),
-  );
-  return {
-    resources: values("resources")
-      .flatMap((value) => value.split(","))
-      .filter(Boolean)
-      .map((part) => {
-        const at = part.lastIndexOf(":");
-        return at < 0 ? [part, ""] : [part.slice(0, at), part.slice(at + 1)];
-      }),
-    traits: traits.length === 1 ? traits[0] : "",
-    aggregates: aggregates.length === 1 ? aggregates[0] : "",
-    more: written(more),
-  };
+  const groups = new Map([["", emptyGroup("")]]);
+  const rest = [];
+  let policy = "";
+  for (const [key, value] of parameters) {
+    const [, kind, suffix] = OF_GROUP.exec(key) ?? [];
+    // several values of `required` and `member_of` mean more than one field can say
+    const isOnly = parameters.filter(([other]) => other === key).length === 1;
+    if (kind && !groups.has(suffix)) groups.set(suffix, emptyGroup(suffix));
+    const group = groups.get(suffix);
+    if (kind === "resources") group.resources.push(...amountsOf(value));
+    else if (kind === "required" && isOnly) group.traits = value;
+    else if (kind === "member_of" && isOnly) group.aggregates = value;
+    else if (key === "group_policy" && isOnly && ["none", "isolate"].includes(value)) policy = value;
+    else rest.push([key, value]);
+  }
+  return { groups: [...groups.values()], policy, more: written(rest) };
+}
+
+export function emptyGroup(suffix) {
+  return { suffix, resources: [], traits: "", aggregates: "" };
+}
+
+/** Return `[class, amount]` of each part of a parameter `resources`. */
+export function amountsOf(value) {
+  return value
+    .split(",")
+    .filter(Boolean)
+    .map((part) => {
+      const at = part.lastIndexOf(":");
+      return at < 0 ? [part, ""] : [part.slice(0, at), part.slice(at + 1)];
+    });
 }
 
 /** Return the query of what stands in the fields. */
-export function queryOf({ resources, traits, aggregates, more }) {
-  const parameters = [];
-  const amounts = resources.filter(([name]) => name).map(([name, amount]) => `${name}:${amount}`);
-  if (amounts.length) parameters.push(["resources", amounts.join(",")]);
-  if (traits) parameters.push(["required", traits]);
-  if (aggregates) parameters.push(["member_of", aggregates]);
-  return written([...parameters, ...parametersOf(more)]);
+export function queryOf({ groups, policy, more }) {
+  const parameters = groups.flatMap(({ suffix, resources, traits, aggregates }) => {
+    const amounts = resources.filter(([name]) => name).map(([name, amount]) => `${name}:${amount}`);
+    return [
+      [`resources${suffix}`, amounts.join(",")],
+      [`required${suffix}`, traits],
+      [`member_of${suffix}`, aggregates],
+    ];
+  });
+  parameters.push(["group_policy", policy]);
+  return written([...parameters.filter(([, value]) => value), ...parametersOf(more)]);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The fields of the forms of plans. Each has the name of its parameter in the address. */
 
 import { element } from "../dom.js";
-import { field, input } from "../query_form.js";
+import { field, input } from "../inputs.js";
 
 /**
  * Return fields that take their values from an address, and give them back.

@@ -3,13 +3,16 @@
 import { Asking } from "../asking.js";
 import { passed } from "../drawings/bar.js";
 import { element } from "../dom.js";
-import { toTree } from "../links.js";
+import { field, input } from "../inputs.js";
+import { copyText, toTree } from "../links.js";
 import { relaxed } from "../model/query.js";
 import { addressOf } from "../place.js";
-import { field, input, queryForm } from "../query_form.js";
+import { queryForm } from "../query_form.js";
 import { askMore } from "../session.js";
-import { amount, count, exactly, number } from "../words.js";
+import { amount, count, number } from "../words.js";
 import { alike } from "./alike.js";
+import { misses } from "./misses.js";
+import { movesThatHelp } from "./moves.js";
 
 /** parameters of the explanation that the query for candidates doesn't have */
 const OWN = ["provider", "consumer"];
@@ -89,12 +92,20 @@ function explained(found, query) {
       element("p", {}, found.message),
       typeof found.candidates === "number" && found.candidates > 0 &&
         element("p", { class: "quiet" }, `${count(found.candidates, "candidate")} in all.`),
+      sharing(),
     ),
     found.provider && whyNot(found.provider),
     (found.relaxations.length > 0 || !found.relaxations_complete) && relaxations(found, query),
+    found.verdict !== "some" && movesThatHelp(found.relaxations, query, OWN),
     found.steps.length > 0 && funnel(found.steps, trees.total),
     found.nearest.length > 0 && nearest(found.nearest),
   ];
+}
+
+/** The address says what is asked, and nothing of who asks. */
+function sharing() {
+  const address = element("code", { class: "address" }, location.href);
+  return element("p", { class: "along" }, copyText("Copy the link", location.href, address), address);
 }
 
 function relaxations({ relaxations: changes, relaxations_complete: complete }, query) {
@@ -105,14 +116,11 @@ function relaxations({ relaxations: changes, relaxations_complete: complete }, q
     element(
       "ul",
       { class: "plainly" },
-      changes.map(({ change, text, trees, plan }) =>
+      changes.map(({ change, text, trees }) =>
         element(
           "li",
           {},
-          // moves don't change the query
-          plan
-            ? element("span", { title: plan.message }, text)
-            : element("a", { href: addressOf("why", [], relaxed(query.toString(), change)) }, text),
+          change.move ? text : element("a", { href: addressOf("why", [], relaxed(query.toString(), change)) }, text),
           element("span", { class: "quiet" }, ` then ${count(trees, "tree")} ${trees === 1 ? "fits" : "fit"}`),
         ),
       ),
@@ -177,40 +185,4 @@ function nearest(found) {
       }),
     ),
   );
-}
-
-function misses(missing) {
-  return element("ul", { class: "plainly" }, missing.map((miss) => element("li", { dir: "auto" }, missText(miss))));
-}
-
-const MISSES = {
-  no_inventory: "has none of this class",
-  trait: "is not there",
-  forbidden_trait: "is there",
-  aggregate: "it isn't in any of these aggregates",
-  forbidden_aggregate: "it is in one of these aggregates",
-  in_tree: "it isn't in this tree",
-  root_required: "the root doesn't have it, or must not",
-  no_sharing: "no provider that shares this class serves the tree",
-  same_subtree: "the groups fit, but not below one provider",
-  isolate: "the groups fit, but not on different providers",
-  together: "each group fits, but not all at once",
-  unknown_name: "nobody has this name",
-};
-
-function missText(miss) {
-  const { group, reason, name, asked: wanted } = miss;
-  const where = (group ? ` (group ${group})` : "") + (miss.provider ? ` on ${miss.provider}` : "");
-  if (wanted === undefined || miss.total === undefined) {
-    const wants = wanted === undefined ? "" : `${amount(wanted, name)} `;
-    return `${wants}${name}${where}: ${MISSES[reason] ?? reason}`;
-  }
-  const limits = {
-    capacity: `${exactly(Math.max(miss.free, 0), name)} free of ${amount(miss.total, name)}`,
-    min_unit: `at least ${exactly(miss.min_unit, name)} at once`,
-    max_unit: `at most ${exactly(miss.max_unit, name)} at once`,
-    step_size: `only in steps of ${exactly(miss.step_size, name)}`,
-  };
-  const used = `${amount(miss.used, name)} used, ${amount(miss.reserved, name)} reserved, ratio ${miss.allocation_ratio}`;
-  return `${exactly(wanted, name)} ${name}${where}: ${limits[reason] ?? MISSES[reason] ?? reason} (${used})`;
 }

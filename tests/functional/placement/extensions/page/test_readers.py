@@ -20,6 +20,10 @@ VIEWS = {
     "tree": (f"#/trees/{numbered(HOST, 3)}", "compute3_pci_0000_81_00_0"),
     "consumer": (f"#/consumer/{numbered(SERVER, 9)}", "On 3 providers of 1 tree"),
     "why": ("#/why?resources=VCPU:4,VGPU:9&required=CUSTOM_NVIDIA_A40", "Nearest to it"),
+    "groups": (
+        "#/why?resources=VCPU:4&resources_GPU=VGPU:9&resources1=VCPU:1&group_policy=none",
+        "Nearest to it",
+    ),
     "capacity": ("#/capacity?resources=VCPU:4,MEMORY_MB:8192", "By tree"),
     "plans": (
         "#/plans/evacuate?hosts=compute3",

@@ -8,6 +8,8 @@ const QUERIES = [
   "resources=VCPU:1,MEMORY_MB:512&required=A,!B&member_of=in:x,y",
   "resources_GPU=VGPU:1&required_GPU=A&group_policy=none",
   "resources=VCPU:1&required=A&required=in:B,C",
+  "resources=VCPU:1&resources_GPU=VGPU:1&member_of_GPU=x&resources2=PCPU:2&required2=!A&group_policy=isolate",
+  "resources_GPU=VGPU:1&required_GPU=A&required_GPU=B&same_subtree=_GPU,_NET&in_tree_GPU=x",
   "resources=VCPU:1&member_of=x&member_of=!y&limit=5",
 ];
 

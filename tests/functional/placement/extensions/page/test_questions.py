@@ -1,0 +1,86 @@
+"""The form of a request: groups, names that are completed, and its three forms as text."""
+
+import re
+
+from tests.browsing import expect
+from tests.functional.placement.extensions.page.clouds import GPU, SERVER, held, numbered
+
+UNNUMBERED = "resources=VCPU:4"
+
+
+def asked(page):
+    return page.evaluate("decodeURIComponent(location.hash)")
+
+
+def test_a_group_is_added_named_and_removed(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/why?{UNNUMBERED}")
+    page.get_by_role("button", name="Add a group").click()
+    group = page.get_by_role("group", name="Resources of one provider")
+    # the focus goes to what is new
+    page.keyboard.type("VGPU")
+    group.get_by_label("Amount", exact=True).fill("9")
+    group.get_by_label("Name of the group").fill("_GPU")
+    group.get_by_label("Traits").fill("CUSTOM_NVIDIA_A40")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()
+    assert asked(page).endswith(
+        f"?{UNNUMBERED}&resources_GPU=VGPU:9&required_GPU=CUSTOM_NVIDIA_A40"
+    )
+    page.reload()
+    expect(group.get_by_label("Traits")).to_have_value("CUSTOM_NVIDIA_A40")
+    page.get_by_role("button", name="Remove this group").click()
+    assert page.evaluate("document.activeElement.textContent") == "Add a group"
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("heading", name="It fits into 3 trees of 4")).to_be_visible()
+
+
+def test_names_are_completed_after_what_is_written(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/why?{UNNUMBERED}")
+    expect(page.locator("#classes option[value=VGPU]")).to_have_count(1)
+    traits = page.get_by_label("Traits")
+    traits.fill("HW_NUMA_ROOT,!nvidia")
+    found = page.locator(f"#{traits.get_attribute('list')} option")
+    expect(found).to_have_attribute("value", "HW_NUMA_ROOT,!CUSTOM_NVIDIA_A40")
+
+
+def test_a_command_that_is_pasted_fills_the_form(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/why")
+    page.get_by_text("Read or paste it as text").click()
+    command = page.get_by_label("Command")
+    command.fill(
+        "openstack allocation candidate list --resource VCPU=4 --group 1 --resource VGPU=9"
+    )
+    command.blur()
+    expect(page.get_by_label("Query", exact=True)).to_have_value(f"{UNNUMBERED}&resources1=VGPU:9")
+    specs = page.get_by_label("Extra specs of a flavor")
+    expect(specs).to_have_value("resources:VCPU=4\nresources1:VGPU=9")
+    specs.fill("| properties | resources:VGPU='2' |")
+    specs.blur()
+    expect(command).to_have_value(re.compile("--resource VGPU=2$"))
+    command.fill("ls -l")
+    command.blur()
+    expect(page.get_by_role("alert")).to_have_text("Command: This command has no --resource.")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("heading", name="It fits into 3 trees of 4")).to_be_visible()
+
+
+def test_no_room_leads_to_the_moves_that_make_it(open_page, changing_cloud):
+    # no GPU has all of its four free
+    full = {numbered(GPU, number): {"VGPU": 3} for number in (2, 3, 4, 5, 6, 7)}
+    for number, (gpu, amounts) in enumerate(full.items()):
+        if gpu in (numbered(GPU, 2), numbered(GPU, 4), numbered(GPU, 6)):
+            amounts["VGPU"] = 1
+        changing_cloud.put(f"/allocations/{numbered(SERVER, 600 + number)}", held({gpu: amounts}))
+    page = open_page(f"{changing_cloud.ui}#/why?resources=VGPU:4")
+    expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()
+    page.get_by_role("link", name="Find the fewest moves").click()
+    expect(page.get_by_role("heading", name=re.compile("moves? makes? room"))).to_be_visible()
+
+
+def test_a_link_is_copied(open_page, small_cloud):
+    page = open_page(
+        f"{small_cloud.ui}#/why?{UNNUMBERED}", permissions=["clipboard-read", "clipboard-write"]
+    )
+    page.get_by_role("button", name="Copy the link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
