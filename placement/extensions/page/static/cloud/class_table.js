@@ -37,8 +37,8 @@ export function classTable(names, sums, trend, chosen, choose) {
 }
 
 function row(name, one, trend, isChosen, choose) {
-  const figure = (value, ...more) =>
-    element("td", { class: "number" }, amount(value, name), more, isSize(name) && value > 0 && element("small", {}, number(value)));
+  const figure = (label, value, ...more) =>
+    element("td", { class: "number", "data-label": label }, amount(value, name), more, isSize(name) && value > 0 && element("small", {}, number(value)));
   return element(
     "tr",
     { class: level(one.used, one.capacity) },
@@ -48,12 +48,12 @@ function row(name, one, trend, isChosen, choose) {
       element("button", { type: "button", class: "choice", "aria-pressed": String(isChosen), click: () => choose(name) }, name),
     ),
     element("td", { class: "wide-bar" }, bar(one.used, one.capacity)),
-    figure(one.used, ` · ${percent(one.used, one.capacity)}`),
-    figure(Math.max(one.capacity - one.used, 0)),
-    figure(one.capacity),
-    figure(one.total),
-    figure(one.reserved),
-    element("td", { class: one.over ? "number bad" : "number quiet" }, one.over ? count(one.over, "inventory", "inventories") : "–"),
-    element("td", { class: "number" }, trendLine(trend?.of(name) ?? [])),
+    figure("Used", one.used, ` · ${percent(one.used, one.capacity)}`),
+    figure("Free", Math.max(one.capacity - one.used, 0)),
+    figure("Capacity", one.capacity),
+    figure("Total", one.total),
+    figure("Reserved", one.reserved),
+    element("td", { class: one.over ? "number bad" : "number quiet", "data-label": "Over" }, one.over ? count(one.over, "inventory", "inventories") : "–"),
+    element("td", { class: "number", "data-label": "Last hour" }, trendLine(trend?.of(name) ?? [])),
   );
 }

@@ -17,11 +17,12 @@ const TWICE = new Set(["over_capacity"]);
 const BAD = new Set(["over"]);
 
 export class Health {
-  /** @param {function(): void} told is called when an answer came */
-  constructor(live, told) {
+  constructor(live) {
     this.live = live;
     this.stop = new AbortController();
-    this.told = told;
+    const told = () => this.draw();
+    this.counts = null;
+    this.disabled = null;
     this.traits = new TraitRoots(told);
     this.service = new Asked("health", this.stop.signal, told);
     this.suspects = new Asked("suspects?limit=1", this.stop.signal, told);
@@ -31,13 +32,7 @@ export class Health {
   draw() {
     if (!this.live.complete) return;
     const disabled = this.traits.of(DISABLED);
-    const counts = new Map(TOLD.map((state) => [state, 0]));
-    for (const host of this.live.cloud.hosts.values()) {
-      for (const state of statesOf(host, disabled)) {
-        if (counts.has(state)) counts.set(state, counts.get(state) + 1);
-      }
-    }
-    const states = [...counts].map(([state, found]) =>
+    const states = [...this.countsOf(disabled)].map(([state, found]) =>
       part(
         addressOf("trees", [], new URLSearchParams({ state })),
         `${STATES.get(state)}: ${state === "disabled" && disabled === null ? "…" : number(found)}`,
@@ -45,6 +40,19 @@ export class Health {
       ),
     );
     keeping(this.node, () => show(this.node, this.servicePart(), states, this.suspectParts()));
+  }
+
+  /** Return state → how many trees have it; they are looked at again when something changed. */
+  countsOf(disabled) {
+    if (this.counts && this.disabled === disabled) return this.counts;
+    this.disabled = disabled;
+    this.counts = new Map(TOLD.map((state) => [state, 0]));
+    for (const host of this.live.cloud.hosts.values()) {
+      for (const state of statesOf(host, disabled)) {
+        if (this.counts.has(state)) this.counts.set(state, this.counts.get(state) + 1);
+      }
+    }
+    return this.counts;
   }
 
   servicePart() {
@@ -66,6 +74,7 @@ export class Health {
   }
 
   changed() {
+    this.counts = null;
     this.traits.changed();
     this.suspects.changed();
     this.service.changed();

@@ -20,8 +20,10 @@ import { HeatMap } from "./heat_map.js";
 export function cloudView(place, live) {
   live.begin();
   let chosen = chosenIn(place.query);
+  /** the last sample that is drawn */
+  let sample = null;
   const intro = element("div", { class: "intro" });
-  const health = new Health(live, () => draw());
+  const health = new Health(live);
   const classes = element("section", { class: "panel", "aria-label": "Resource classes" });
   const traits = new TraitRoots(() => draw());
   const fitting = new Fitting(() => draw());
@@ -94,6 +96,7 @@ export function cloudView(place, live) {
     if (!node.contains(intro)) show(node, intro, health.node, classes, rest);
     keeping(intro, () => show(intro, headline(cloud, within, sums, chosen.aggregate)));
     health.draw();
+    sample = live.trend.samples.at(-1);
     const take = (name) => choose({ class: name });
     keeping(classes, () => show(classes, names.length ? classTable(names, sums, chosen.aggregate ? null : live.trend, chosen.class, take) : stockless()));
     rest.hidden = !names.length;
@@ -139,8 +142,8 @@ export function cloudView(place, live) {
       draw();
     },
     status() {
-      health.draw();
-      if (!live.complete) draw();
+      if (!live.complete || sample !== live.trend.samples.at(-1)) draw();
+      else health.draw();
     },
     close() {
       map.close();

@@ -26,7 +26,7 @@ export function treesView(place, live) {
   const found = element("p", { class: "quiet", role: "status" });
   // a narrow window has the bars below the name
   const isNarrow = matchMedia("(max-width: 700px)").matches;
-  const hosts = new VirtualList({ label: "Trees", height: isNarrow ? 62 : 34, kind: "names", cells });
+  const hosts = new VirtualList({ label: "Trees", height: isNarrow ? 76 : 34, kind: "names", cells });
   const fields = filterFields(() => (refine(here()), list()), () => hosts.focus());
   const detail = element("section", { class: "detail", "aria-label": "Tree" });
   const columns = element("div", { class: "columns" }, element("div", { class: "side" }, found, hosts.node), detail);
@@ -140,5 +140,6 @@ export function treesView(place, live) {
 function share(host, name) {
   const sums = host.classes.get(name);
   if (!sums) return "";
-  return element("span", { class: "gauge" }, bar(sums.used, sums.capacity), element("span", {}, `${freeText(host, name)} free`));
+  const free = element("span", {}, `${freeText(host, name)} free`);
+  return element("span", { class: "gauge" }, bar(sums.used, sums.capacity), free, element("span", { class: "of" }, name));
 }

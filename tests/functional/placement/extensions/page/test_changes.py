@@ -205,6 +205,15 @@ def test_a_tree_that_did_not_change_is_not_drawn_again(open_page, small_cloud):
     assert page.evaluate("getSelection().toString()") == "compute1"
 
 
+def test_the_last_hour_is_a_line(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/reshape", alone=True)
+    clock = Clock(page)
+    page.goto(small_cloud.ui)
+    row = page.get_by_role("row").filter(has=page.get_by_role("button", name="MEMORY_MB"))
+    line = row.get_by_role("img", name="now 24")
+    clock.turn_until(lambda: line.count() == 1)
+
+
 def test_what_was_copied_is_told_after_a_change_too(open_page, changing_cloud):
     page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}")
     page.evaluate(

@@ -78,6 +78,11 @@ def test_it_is_for_everybody(open_page, small_cloud, rehearsal, screenshots, axe
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") == width
+        # no table is cut
+        if width == WIDTHS[0] and view in ("cloud", "trees", "tree"):
+            tables = "[...document.querySelectorAll('.wide')]"
+            cut = f"{tables}.filter(one => one.scrollWidth > one.clientWidth).length"
+            assert page.evaluate(cut) == 0
         screenshots(page, f"{view}-{width}", full_page=True)
 
 
