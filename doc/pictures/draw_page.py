@@ -20,7 +20,7 @@ TESTS = (
 PICTURES = {
     **{
         f"page_{view}": view
-        for view in ("cloud", "map", "trees", "why", "capacity", "plans", "reshape")
+        for view in ("cloud", "map", "trees", "consumer", "why", "capacity", "plans", "reshape")
     },
     "file_reshape": "file-reshape",
 }

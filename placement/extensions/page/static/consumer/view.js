@@ -2,12 +2,15 @@
 
 import { Asking } from "../asking.js";
 import { element } from "../dom.js";
+import { share } from "../drawings/share.js";
+import { roomOf } from "../drawings/provider.js";
 import { wideTable } from "../drawings/table.js";
 import { heldText } from "../drawings/tree.js";
 import { copyable, notice, toTree } from "../links.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
-import { count, exactly, mayBeUuid } from "../words.js";
+import { amount, byClass, count, exactly, mayBeUuid } from "../words.js";
+import { suspected, suspectsOf, told } from "./about.js";
 
 const plain = (value) => value ?? "–";
 const copied = (value) => (value ? copyable(value, "id") : "–");
@@ -53,7 +56,7 @@ export function consumerView(place, live) {
       asking.say(wrong, "The uuid of a server is in the output of ", element("code", {}, "openstack server list"), ".");
       return;
     }
-    asking.show((signal) => read(wanted, signal), drawn);
+    asking.show((signal) => read(wanted, live.stories, signal), drawn);
   }
 
   function go({ path: [wanted = ""] }) {
@@ -73,31 +76,42 @@ export function consumerView(place, live) {
   };
 }
 
-/** Return `{uuid, consumer, providers}` of a consumer; `uuid` is undefined if it holds nothing. */
-async function read(wanted, signal) {
-  const { consumers } = await askMore("allocations/query", { signal, body: { consumers: [wanted] } });
+/** Return what is known of a consumer; `uuid` is undefined if it holds nothing. */
+async function read(wanted, stories, signal) {
+  const [{ consumers }, suspects] = await Promise.all([
+    askMore("allocations/query", { signal, body: { consumers: [wanted] } }),
+    suspectsOf(wanted.toLowerCase(), signal),
+  ]);
   const [uuid] = Object.keys(consumers);
   const consumer = consumers[uuid];
-  const providers = await providersOf(Object.keys(consumer?.allocations ?? {}), signal);
-  return { uuid, consumer, providers };
+  const story = stories.take(wanted.toLowerCase(), consumer?.allocations ?? {});
+  const wants = [...Object.keys(consumer?.allocations ?? {}), ...story.changes.map(({ provider }) => provider)];
+  const providers = await providersOf([...new Set(wants)], signal);
+  return { uuid, consumer, providers, suspects, story };
 }
 
-/** Return provider uuid → `{name, root}`, with `root` of its tree: `{uuid, name}`. */
+/** Return provider uuid → `{name, root, inventories, usages}`, with `root` of its tree. */
 async function providersOf(uuids, signal) {
   const known = new Map();
   for (let begin = 0; begin < uuids.length; begin += MOST_UUIDS) {
     const some = uuids.slice(begin, begin + MOST_UUIDS).join(",");
-    const { trees } = await askMore(`provider_trees?fields=usages&uuid=in:${some}`, { signal });
+    const { trees } = await askMore(`provider_trees?fields=inventories,usages&uuid=in:${some}`, { signal });
     for (const { root, providers } of trees) {
       const top = providers.find(({ uuid }) => uuid === root);
-      for (const { uuid, name } of providers) known.set(uuid, { name, root: top });
+      for (const { uuid, name, inventories, usages } of providers) {
+        known.set(uuid, { name, root: { uuid: top?.uuid, name: top?.name }, inventories, usages });
+      }
     }
   }
   return known;
 }
 
-function drawn({ uuid, consumer, providers }) {
-  if (!uuid) return notice("This consumer holds nothing: it was deleted, or it never held anything.");
+function drawn({ uuid, consumer, providers, suspects, story }) {
+  const about = [suspected(suspects), told(story, providers)];
+  if (!uuid) {
+    const nothing = notice("This consumer holds nothing: it was deleted, or it never held anything.");
+    return [nothing, story.changes.length > 0 && about];
+  }
   const held = Object.entries(consumer.allocations);
   const sums = {};
   for (const [, { resources }] of held) {
@@ -129,11 +143,25 @@ function drawn({ uuid, consumer, providers }) {
         cells: ([provider, { resources }]) => row(provider, resources, providers.get(provider)),
       }),
     ),
+    about,
   ];
 }
 
 function row(uuid, resources, provider) {
   const { name = uuid, root } = provider ?? {};
-  const tree = root && root.uuid !== uuid && [" of ", toTree(root.uuid, root.name)];
-  return [[toTree(uuid, name), tree], heldText(resources, exactly)];
+  const tree = root?.uuid && root.uuid !== uuid && [" of ", toTree(root.uuid, root.name)];
+  return [[toTree(uuid, name), tree], [heldText(resources, exactly), provider && shares(resources, provider)]];
+}
+
+/** Return a bar for each class: what it holds of the provider, beside what others hold. */
+function shares(resources, { inventories = {}, usages = {} }) {
+  const names = Object.keys(resources).sort(byClass);
+  return element(
+    "ul",
+    { class: "shares" },
+    names.map((name) => {
+      const [used, room] = [usages[name] ?? 0, roomOf(inventories[name])];
+      return element("li", {}, share(resources[name], used, room), element("span", { class: "quiet" }, `${amount(used, name)} of ${amount(room, name)} ${name} used`));
+    }),
+  );
 }

@@ -2,6 +2,7 @@
 
 import { Refused, askMore, readLines } from "../session.js";
 import { Cloud } from "./cloud.js";
+import { Stories } from "./stories.js";
 import { Trend } from "./trend.js";
 
 const FIELDS = "inventories,usages,aggregates";
@@ -31,6 +32,8 @@ export class Live extends EventTarget {
     this.asOf = null;
     this.error = null;
     this.complete = false;
+    /** what became of consumers that somebody looked at */
+    this.stories = new Stories();
     /** how often something changed, or may have changed, since somebody looks */
     this.news = 0;
     /** whether somebody needs the trees, and more than what changes */
@@ -74,6 +77,7 @@ export class Live extends EventTarget {
     this.stop = null;
     this.cloud = new Cloud();
     this.trend = new Trend();
+    this.stories = new Stories();
     this.complete = false;
     this.wantsTrees = false;
     this.asOf = null;

@@ -237,6 +237,8 @@ def test_a_consumer_says_what_it_holds_where(open_page, small_cloud, screenshots
     row = page.get_by_role("row").filter(has_text="compute1_numa0")
     expect(row).to_contain_text("2 VCPU, 4 GiB (4 096) MEMORY_MB")
     expect(page.get_by_text("research")).to_be_visible()
+    expect(row.get_by_role("img").first).to_have_attribute("aria-label", re.compile("held by it"))
+    expect(page.get_by_text("Nothing has changed meanwhile.")).to_be_visible()
     screenshots(page, "consumer")
     page.get_by_role("link", name="compute1_numa0").click()
     expect(page.locator("article[aria-current]")).to_contain_text(FIRST)
@@ -277,8 +279,24 @@ def test_a_consumer_is_followed(open_page, changing_cloud):
     changing_cloud.put(f"/allocations/{FIRST}", body)
     expect(page.get_by_role("heading", name="On 1 provider of 1 tree")).to_be_visible()
     assert page.evaluate("document.activeElement.textContent") == "compute1_numa0"
+    story = page.get_by_role("group", name="What changed").get_by_role("row")
+    expect(story.filter(has_text="VCPU")).to_contain_text("27")
     assert changing_cloud.service.delete(f"/allocations/{FIRST}").status_code == 204
     expect(page.get_by_text("This consumer holds nothing")).to_be_visible()
+    expect(story.filter(has_text="VCPU").first).to_contain_text("70")
+
+
+def test_a_consumer_s_suspects_are_told(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/consumer/{FIRST}")
+    listed = {"kind": "two_roots", "provider": None, "consumer": FIRST, "resource_class": None}
+    listed |= {"detail": "VCPU of two hosts", "first_seen": "2026-01-01T00:00:00Z"}
+    others = listed | {"consumer": numbered(SERVER, 2), "detail": "of somebody else"}
+    answer = {"suspects": [listed, others], "kinds": {}}
+    page.route("**/suspects?*", lambda route: route.fulfill(json=answer))
+    page.reload()
+    expect(page.get_by_role("heading", name="Suspects about it")).to_be_visible()
+    expect(page.get_by_text("VCPU of two hosts")).to_be_visible()
+    expect(page.get_by_text("of somebody else")).to_have_count(0)
 
 
 def test_why_names_what_would_help(open_page, small_cloud, screenshots):
