@@ -27,7 +27,7 @@ author = copyright = "Berth contributors"
 _setup = configparser.ConfigParser()
 _setup.read(ROOT / "setup.cfg")
 version = release = _setup["metadata"]["version"]
-extensions = ["myst_parser", "oslo_config.sphinxext", "oslo_policy.sphinxext"]
+extensions = ["myst_parser", "oslo_config.sphinxext", "oslo_policy.sphinxext", "sphinx_copybutton"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["releases/changes"]
 root_doc = "index"

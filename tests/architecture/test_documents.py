@@ -47,7 +47,7 @@ class _OfSphinx(rst.Directive):
         return []
 
 
-for _name in ("toctree", "show-options", "show-policy"):
+for _name in ("toctree", "index", "show-options", "show-policy"):
     rst.directives.register_directive(_name, _OfSphinx)
 
 

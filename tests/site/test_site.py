@@ -2,6 +2,7 @@
 
 import configparser
 import html
+import json
 import re
 import subprocess
 import sys
@@ -42,3 +43,33 @@ def test_no_line_of_code_begins_with_a_blank_that_the_source_needs(site):
     codes = [html.unescape(re.sub("<[^>]+>", "", block)) for block in blocks]
     assert any(code.startswith("url=http://127.0.0.1:8778\n") for code in codes)
     assert [code for code in codes if code.startswith(" ")] == []
+
+
+@pytest.fixture(scope="module")
+def search(site):
+    """Return what the site's own search finds for a text in titles and index entries, as pages.
+
+    Its script compares like this; single words that are numbers it looks for nowhere else.
+    """
+    index = json.loads(site("searchindex.js").removeprefix("Search.setIndex(").removesuffix(")"))
+
+    def find(query):
+        found = set()
+        for kind in ("alltitles", "indexentries"):
+            for text, places in index[kind].items():
+                if query in text.lower() and len(query) >= len(text) / 2:
+                    found |= {index["docnames"][place[0]] for place in places}
+        return found
+
+    return find
+
+
+def test_the_search_finds_what_people_look_for(search):
+    assert "troubleshooting" in search("401")
+    assert "messages" in search("forbidden")
+    assert {"upgrade", "faq"} <= search("how to upgrade")
+    assert {"upgrade", "troubleshooting"} <= search("upgrade") | search("no valid host")
+
+
+def test_code_can_be_copied_at_a_click(site):
+    assert "copybutton.js" in site("tutorial.html")
