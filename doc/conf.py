@@ -53,7 +53,11 @@ class FileLinks(SphinxTransform):
     default_priority = 5
 
     def apply(self, **options: Any) -> None:
-        """Replace each link of the page."""
+        """Replace each link of the page, and find the pictures of an included file."""
+        if self.env.docname in INCLUDED:
+            for picture in self.document.findall(nodes.image):
+                file = INCLUDED[self.env.docname] / picture["uri"]
+                picture["uri"] = "/" + os.path.relpath(file, DOC)
         for reference in list(self.document.findall(nodes.reference)):
             target = urlsplit(reference.get("refuri", ""))
             if target.scheme:

@@ -20,7 +20,7 @@ from tests.architecture.files import ROOT, shown, text_of
 from tests.offenders import assert_none
 
 DOC = ROOT / "doc"
-PAGES = [ROOT / "README.rst", *sorted(DOC.rglob("*.rst"))]
+PAGES = [ROOT / "README.rst", ROOT / "CHANGELOG.rst", *sorted(DOC.rglob("*.rst"))]
 PACKAGES = ("placement", "compute", "virt")
 CODE = (*PACKAGES, "tests", "benchmarks")
 #: `text <target>`_ of reStructuredText; the text and the target may be broken over lines
@@ -290,3 +290,9 @@ def test_who_found_a_security_fault_is_led_to_the_page_about_it() -> None:
     links = re.findall(r"\]\(([\w./]+)#([\w-]+)\)", text_of(ROOT / "SECURITY.md"))
     assert links
     assert [link for link in links if not _leads_somewhere(ROOT / "SECURITY.md", *link)] == []
+
+
+def test_the_changelog_has_the_notes_of_each_version() -> None:
+    """A stranger looks for this file beside the README."""
+    listed = {path for path, _ in _links(ROOT / "CHANGELOG.rst")}
+    assert listed == {f"doc/releases/{notes.name}" for notes in (DOC / "releases").glob("*.rst")}

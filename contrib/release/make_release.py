@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Make a release: sdist, wheel, Debian packages, image, list of parts (SBOM) and checksums.
+
+    contrib/release/make_release.py DIRECTORY
+
+It needs git, and the package `build` in this Python. Debian packages are made where
+`dpkg-buildpackage` and `dh_virtualenv` are installed, the image where `buildah` is. What isn't made
+is told. Sdist and wheel are each installed into a fresh environment, where the service makes its
+database and describes its API; what was packed differs from neither. `tox -e deb` and `tox -e
+container` install packages and image on systems of their own.
+
+BERTH_REPOSITORY_URL and BERTH_FILES_URL name the public place of the sources, for the metadata
+(packaged_description.py).
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SUMS = "SHA256SUMS"
+
+
+class Refused(Exception):
+    """The release can't be made; the text says why."""
+
+
+def main() -> int:
+    """Make all parts; return 0, or 1 after a line that says why it was refused."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("directory", type=Path, help="where the parts go; it has to be empty")
+    options.add_argument("--dirty", action="store_true", help="changes need not be committed")
+    arguments = options.parse_args()
+    try:
+        release(arguments.directory.resolve(), arguments.dirty)
+    except Refused as refused:
+        print(f"release: {refused}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def release(folder: Path, dirty: bool) -> None:
+    """Make all parts in the folder. Raises Refused."""
+    if not dirty and output("git", "status", "--porcelain"):
+        raise Refused("commit or remove your changes first: the release is that of a commit")
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise Refused(f"{folder} isn't empty")
+    # the same commit gives files with the same times
+    os.environ["SOURCE_DATE_EPOCH"] = output("git", "log", "-1", "--format=%ct")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    for part in (sdist, wheel):
+        parts = proven(part)
+    version = wheel.name.split("-")[1]
+    sbom = folder / f"{wheel.name.rpartition('-py3')[0]}.cdx.json"
+    sbom.write_text(json.dumps(bill(parts), indent=1) + "\n", encoding="utf-8")
+    packages(folder)
+    image(folder, version)
+    files = sorted(each for each in folder.iterdir() if each.is_file())
+    lines = [f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n" for each in files]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+    run("sha256sum", "--check", "--quiet", SUMS, cwd=folder)
+    print(*(each.name for each in files), SUMS, sep="\n")
+
+
+def proven(part: Path) -> list[dict]:
+    """Install a part into a fresh environment, and use it; return what pip installed there."""
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        venv.create(home / "venv", with_pip=True)
+        programs = home / "venv" / "bin"
+        run(programs / "python", "-m", "pip", "install", "--quiet", part)
+        environ = {
+            "PATH": os.environ["PATH"],
+            "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{home}/placement.db",
+        }
+        for command in (
+            ("placement-manage", "--version"),
+            ("placement-manage", "db", "sync"),
+            ("placement-status", "upgrade", "check"),
+            ("placement-api", "--version"),
+            ("berth-compute", "--version"),
+        ):
+            run(programs / command[0], *command[1:], cwd=home, env=environ)
+        for file in ("man/man8/placement-api.8", "berth/etc/placement.conf.sample"):
+            if not (home / "venv" / "share" / file).is_file():
+                raise Refused(f"{part.name} doesn't install share/{file}")
+        inspect = output(programs / "python", "-m", "pip", "inspect", "--local", cwd=home)
+        return [each["metadata"] for each in json.loads(inspect)["installed"]]
+
+
+def bill(parts: list[dict]) -> dict:
+    """Return the list of parts as CycloneDX: what a plain installation has."""
+    tools = {"pip", "setuptools"}
+    components = [
+        {
+            "type": "library",
+            "name": part["name"],
+            "version": part["version"],
+            "purl": f"pkg:pypi/{part['name'].lower().replace('_', '-')}@{part['version']}",
+            **_licence(part),
+        }
+        for part in sorted(parts, key=lambda part: part["name"].lower())
+        if part["name"] not in tools
+    ]
+    (ours,) = [each for each in components if each["name"] == "openstack-berth"]
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"component": ours | {"type": "application"}},
+        "components": [each for each in components if each is not ours],
+    }
+
+
+def _licence(part: dict) -> dict:
+    named = part.get("license_expression") or part.get("license", "").strip().partition("\n")[0]
+    return {"licenses": [{"license": {"name": named}}]} if named else {}
+
+
+def packages(folder: Path) -> None:
+    """Make the Debian packages, where their tools are."""
+    if missing := [tool for tool in ("dpkg-buildpackage", "dh_virtualenv") if not has(tool)]:
+        print(f"no Debian packages: {', '.join(missing)} isn't installed")
+        return
+    run(ROOT / "contrib" / "debian" / "build", folder)
+    for package in folder.glob("*.deb"):
+        run("dpkg-deb", "--info", package)
+
+
+def image(folder: Path, version: str) -> None:
+    """Make the image as an archive, where buildah is."""
+    if not has("buildah"):
+        print("no image: buildah isn't installed")
+        return
+    name = f"placement-api:{version}"
+    wheels = ROOT / "wheels"
+    if wheels.exists():
+        raise Refused(f"{wheels} is in the way: the image's wheels are collected there")
+    try:
+        wanted = (".[keystone,postgresql,mysql]", "pyuwsgi")
+        run(sys.executable, "-m", "pip", "wheel", "--quiet", "--wheel-dir", wheels, *wanted)
+        file = "contrib/container/Containerfile"
+        run("buildah", "build", "--quiet", "--tag", name, "--file", file, ".")
+        archive = folder / f"placement-api-{version}.oci.tar"
+        run("buildah", "push", "--quiet", name, f"oci-archive:{archive}:{name}")
+    finally:
+        shutil.rmtree(wheels, ignore_errors=True)
+
+
+def has(tool: str) -> bool:
+    """Return whether a program is installed."""
+    return shutil.which(tool) is not None
+
+
+def run(*command: object, **options: object) -> None:
+    """Run a command in the clone. Raises Refused with what it said if it fails."""
+    output(*command, **options)
+
+
+def output(*command: object, **options: object) -> str:
+    """Run a command in the clone, and return what it printed. Raises Refused if it fails."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, text=True, capture_output=True, check=False, **{"cwd": ROOT, **options}
+    )
+    if done.returncode:
+        raise Refused(
+            f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
