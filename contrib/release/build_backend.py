@@ -46,7 +46,7 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Pack the packages as they are now; the build's working directory is that of the sources."""
-    _write_manual_pages(pathlib.Path("doc", "man"), pathlib.Path("build", "man"))
+    _write_manual_pages(pathlib.Path("doc", "man"), pathlib.Path("build", "packaged-man"))
     for folder in (*pathlib.Path("build").glob("lib*"), *pathlib.Path("build").glob("bdist.*")):
         shutil.rmtree(folder)
     return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
