@@ -303,7 +303,7 @@ def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
 
 
 def _is_storable(generation: int | Unchecked | None) -> bool:
-    return not isinstance(generation, Unchecked) and (generation or 0) <= MAX_AMOUNT
+    return not isinstance(generation, Unchecked) and abs(generation or 0) <= MAX_AMOUNT
 
 
 def _are_few(entries: Sequence[tuple[str, str, int]]) -> bool:

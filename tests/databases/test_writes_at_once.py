@@ -56,6 +56,7 @@ UNUSUAL = {
     "a generation to come": {HOLDER: holding(VCPU, 3)},
     "a generation that no column has": {HOLDER: holding(VCPU, 2**31)},
     "a generation beyond 64 bits": {NEW: holding(VCPU, 2**64)},
+    "a generation below what a column has": {HOLDER: holding(VCPU, -(2**31) - 1)},
     "another project": {HOLDER: holding(VCPU, 2, project="other")},
     "a new user": {NEW: holding(VCPU, user="other")},
     "a new type": {NEW: holding(VCPU, kind="OTHER")},
