@@ -27,6 +27,10 @@ from placement.candidates.slots import SearchedSlot, SearchedSlots, WholeSlot, W
 T = TypeVar("T")
 #: how many slots remembered subsets have together: bounds the memory, about 100 bytes for each
 _MOST_SLOTS = 65_536
+#: as many slots take what a subset takes however few slots it has
+_OWN_SLOTS = 128
+#: how many traits, and how many aggregates, a subset keeps the providers of
+_MOST_SETS = 32
 
 
 class SearchedTrees(abc.ABC):
@@ -150,8 +154,8 @@ def _without_columns(
         aggregate_ids=whole.aggregate_ids,
         columns={},
         aggregates_of=whole.aggregates_of.among(slots),
-        with_trait=_Converted(whole.with_trait, lambda members: members.among(slots)),
-        in_aggregate=_Converted(whole.in_aggregate, lambda members: members.among(slots)),
+        with_trait=_Converted(whole.with_trait, lambda some: some.among(slots), _MOST_SETS),
+        in_aggregate=_Converted(whole.in_aggregate, lambda some: some.among(slots), _MOST_SETS),
     )
     return bare, slots
 
@@ -171,7 +175,7 @@ class _RecentSubsets:
 
     def note(self, key: tuple[bytes, bytes], subset: tuple[CloudColumns, WholeSlots]) -> None:
         """Remember a subset, in place of all others if they would take too much memory."""
-        size = len(subset[1])
+        size = len(subset[1]) + _OWN_SLOTS
         if size > _MOST_SLOTS:
             return
         if self._slots + size > _MOST_SLOTS:
@@ -220,16 +224,24 @@ def _forest_of(
 
 
 class _Converted(Mapping[int, T], Generic[T]):
-    """A mapping whose values are converted when they are first wanted."""
+    """A mapping whose values are converted when they are first wanted.
 
-    def __init__(self, whole: Mapping[int, T], convert: Callable[[T], T]) -> None:
-        self._whole, self._convert = whole, convert
+    :param most: how many converted values it keeps; None: all
+    """
+
+    def __init__(
+        self, whole: Mapping[int, T], convert: Callable[[T], T], most: int | None = None
+    ) -> None:
+        self._whole, self._convert, self._most = whole, convert, most
         self._known: dict[int, T] = {}
 
     def __getitem__(self, key: int) -> T:
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._convert(self._whole[key])
+            known = self._convert(self._whole[key])
+            if self._most is not None and len(self._known) >= self._most:
+                self._known = {}
+            self._known[key] = known
         return known
 
     def __iter__(self) -> Iterator[int]:

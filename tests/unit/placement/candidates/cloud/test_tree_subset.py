@@ -1,8 +1,14 @@
 """Trees of a cloud as a small cloud, in which providers have other slots."""
 
+import gc
+import itertools
+import tracemalloc
+
 import numpy as np
+import os_traits
 import pytest
 
+from placement.candidates.cloud import tree_subset
 from placement.candidates.cloud.tree_subset import AllTrees, subset_of
 from tests.unit.placement.candidates.snapshots import child, host
 
@@ -64,3 +70,51 @@ def test_in_all_trees_the_slots_are_those_of_the_cloud(snapshot):
     assert trees.slot("nobody") is None
     assert trees.in_whole(np.array([4, 5])).tolist() == [4, 5]
     assert trees.roots(["h2.0", "h0"]) == snapshot.roots(["h2.0", "h0"]) == [0, 4]
+
+
+class TestMemory:
+    """Of 1,000 slots, remembered subsets take about 100 bytes each."""
+
+    MOST = 150_000
+
+    @pytest.fixture(autouse=True)
+    def few_slots(self, monkeypatch):
+        monkeypatch.setattr(tree_subset, "_MOST_SLOTS", 1_000)
+
+    def test_is_bounded_however_many_subsets_of_few_trees_there_are(self, clouds):
+        snapshot = clouds.snapshot({f"h{number}": host(VCPU=1) for number in range(9)})
+        slots = range(snapshot.size)
+        some = [few for size in (1, 2, 3, 4) for few in itertools.combinations(slots, size)]
+        roots = [np.array(few, np.int32) for few in some]
+
+        def look():
+            for few in roots:
+                subset_of(snapshot, few, few[:0], None, False)
+
+        assert len(roots) == 255
+        assert kept_by(look) < self.MOST
+
+    def test_is_bounded_however_many_traits_searches_ask_for(self, clouds):
+        names = sorted(os_traits.get_traits())
+        snapshot = clouds.snapshot({f"h{n}": (None, {"VCPU": 1}, names, []) for n in range(2)})
+        roots = [np.array(few, np.int32) for few in ([0], [1], [0, 1])]
+
+        def look():
+            for few in roots:
+                for trait_id in snapshot.names.traits:
+                    subset = subset_of(snapshot, few, few[:0], None, False)
+                    assert subset.cloud.has_trait([trait_id]).all()
+
+        assert kept_by(look) < self.MOST
+
+
+def kept_by(work):
+    """Return how many bytes are allocated after some work that weren't before it."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
