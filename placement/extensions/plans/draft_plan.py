@@ -81,7 +81,8 @@ class DraftPlan:
     def seen_by(self, seat: Seat) -> Snapshot:
         """Return the cloud for the search of a place.
 
-        Who moves may keep what it holds, even of a provider that is over its capacity.
+        Who moves may keep what it holds, even of a provider that is over its capacity already;
+        but not what room was made of.
         """
         if seat.holder is None:
             return self.used()
@@ -89,8 +90,9 @@ class DraftPlan:
         for key, amount in seat.holder.held.items():
             used, capacity = used_and_capacity(self.cloud, key)
             now = used + self.changes.get(key, 0) + amount
-            if now > capacity:
-                more[key] = self.changes.get(key, 0) - (now - capacity)
+            over = min(now, used) - capacity
+            if over > 0 and not any(key in claim.taken for claim in self.claims):
+                more[key] = self.changes.get(key, 0) - over
         return changed(self.cloud, more)
 
     def places(self) -> dict[str, int | None]:

@@ -46,8 +46,10 @@ def in_order(
         nonlocal steps
         if made == everyone:
             return []
+        if made in dead:
+            return None
         steps -= 1
-        if made in dead or steps < 0:
+        if steps < 0:
             return None
         for number in range(len(changes)):
             if not made >> number & 1 and fits(number, made):

@@ -11,6 +11,7 @@ from placement.candidates.budget import Abandoned, Budget, OutOfTime, SearchEnde
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import error_of
 from placement.candidates.request import CandidateRequest
+from placement.errors import BadRequest
 from placement.extensions.capacity.count import Capacity
 from placement.extensions.plans.clearing import Clearings
 from placement.extensions.plans.draft_plan import DraftPlan, Place, Seat, used_and_capacity
@@ -81,8 +82,9 @@ def room(
 ) -> Room:
     """Find the fewest moves that make room.
 
-    Raises UnknownProviderNamed or BadRequest for a root of `within` that isn't one, what a search
-    raises of a wrong request, and SearchAbandoned if the client left.
+    Raises UnknownProviderNamed or BadRequest for a root of `within` that isn't one, BadRequest for
+    a class that doesn't exist, what a search raises of a wrong request, and SearchAbandoned if the
+    client left.
 
     :param current: returns the cloud, perhaps as if it were different
     :param freed: uuids of consumers that count as if they held nothing
@@ -91,6 +93,8 @@ def room(
     cloud = current()
     if wish.within is not None:
         check_roots(cloud, wish.within)
+    if wish.by is not None and wish.by not in cloud.names.class_ids:
+        raise BadRequest(f"by: there is no resource class {wish.by!r}.")
     try:
         return _RoomSearch(database, cloud, freed, wish, terms, budgets).run()
     except Abandoned as ended:
@@ -116,7 +120,7 @@ class _RoomSearch:
             anchors[cloud.roots(wish.within)] = True
             forest = dataclasses.replace(cloud.forest, anchors=anchors & cloud.forest.is_root)
         self._seat = Seat(dataclasses.replace(wish.request, limit=None), None, forest)
-        by = None if wish.by is None else cloud.names.class_ids.get(wish.by, -1)
+        by = None if wish.by is None else cloud.names.class_ids[wish.by]
         holders = Occupants(database, cloud, terms, freed)
         self._relaxed = Relaxed(database, cloud, terms.movable, holders, self._budget())
         self._places = Places(self._budget)

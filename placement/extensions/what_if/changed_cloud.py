@@ -9,7 +9,7 @@ from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.slots import WholeSlot
 from placement.domain.capacity import Inventory
-from placement.domain.uuids import normalised
+from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest
 from placement.extensions.what_if.as_if_released import freed, held_by
 from placement.extensions.what_if.drafts import Draft, Drafts
@@ -181,7 +181,8 @@ def _root(cloud: Snapshot, uuid: str, place: str) -> WholeSlot:
 
 
 def _slot(cloud: Snapshot, uuid: str, place: str) -> WholeSlot:
-    found = cloud.slot(normalised(uuid))
+    # the schema of a key knows its length and characters alone
+    found = cloud.slot(normalised(uuid)) if is_uuid_like(uuid) else None
     if found is None:
         raise BadRequest(f"{place}: there is no resource provider {uuid}.")
     return found

@@ -5,6 +5,7 @@ import pytest
 from placement.http.extensions import PREFIX
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
     ONE,
+    RED,
     THREE,
     TWO,
     A,
@@ -232,6 +233,36 @@ def test_room_in_a_pool(service):
     assert told(answer) == [(ONE, A, B, [])]
     carry_out(service, answer)
     assert len(candidates(service, "resources=VCPU:1,DISK_GB:8")) == 1
+
+
+def test_who_keeps_its_share_of_a_pool_makes_no_room_there(service):
+    """Moves between hosts that one pool serves give nothing of the pool back."""
+    for name, uuid in (("a", A), ("b", B)):
+        provider(service, name, uuid, VCPU=8, aggregates=[RED])
+    pool(service, "s", C, DISK_GB=10)
+    hold(service, ONE, **{A: {"VCPU": 1}, C: {"DISK_GB": 6}})
+    hold(service, TWO, **{C: {"DISK_GB": 2}})
+    assert room(service, "resources=VCPU:1,DISK_GB:3")["moves"] == []
+    assert room(service, "resources=DISK_GB:3")["moves"] == []
+
+
+def test_who_holds_of_a_full_pool_keeps_it(service):
+    """A pool that is over its capacity is in nobody's way who takes no more of it."""
+    for name, uuid in (("a", A), ("b", B)):
+        provider(service, name, uuid, VCPU=8, aggregates=[RED])
+    pool(service, "s", C, DISK_GB=10)
+    hold(service, ONE, **{A: {"VCPU": 1}, C: {"DISK_GB": 6}})
+    hold(service, TWO, **{B: {"VCPU": 1}, C: {"DISK_GB": 4}})
+    fewer = {"inventories": {C: {"DISK_GB": {"total": 8}}}}
+    answer = room(service, f"resources=VCPU:8&in_tree={A}", **{"if": fewer})
+    assert told(answer) == [(ONE, A, B, [])]
+    assert answer["moves"][0]["allocations"][C] == {"resources": {"DISK_GB": 6}}
+
+
+def test_a_class_that_does_not_exist_is_refused(three):
+    response = three.post(ROOM, {"query": "resources=VCPU:4", "by": "CUSTOM_NONE"})
+    assert response.status_code == 400
+    assert "by: there is no resource class 'CUSTOM_NONE'." in response.text
 
 
 def test_if(three):

@@ -175,3 +175,11 @@ def test_the_place_of_a_wrong_change_is_told(cloud):
     assert "is no root" in refusal(cloud, {"add": [{"like": cloud.uuids["h2_card"]}]})
     many = {"add": [{"like": h2, "count": 60_000}]}
     assert "at most 100000 providers can be added" in refusal(cloud, many)
+
+
+@pytest.mark.parametrize("kind", ["inventories", "traits", "aggregates"])
+def test_a_key_that_is_no_uuid_is_refused(cloud, kind):
+    dashes = "-" * 36
+    assert f"if.{kind}: there is no resource provider {dashes}" in refusal(
+        cloud, {kind: {dashes: {}}}
+    )
