@@ -96,7 +96,7 @@ class Player:
     def _host(self, chance):
         return chance.choice(list(self.world.hosts.values()))
 
-    def _build(self, chance, fails=False):
+    def _build(self, chance, fails=False, host=None):
         if len(self.world.guests) >= self.most_guests:
             return
         writer = self.world.settings.allocation_writer
@@ -106,7 +106,7 @@ class Player:
             cell=chance.random() < 0.5,
             by_scheduler=writer == "scheduler" or (writer == "auto" and chance.random() < 0.5),
         )
-        self.world.build(guest, self._host(chance), fails)
+        self.world.build(guest, host or self._host(chance), fails)
 
     def _build_fails(self, chance):
         self._build(chance, fails=True)

@@ -72,7 +72,7 @@ class World:
 
     def _share_storage(self, disk_gb=1000):
         """Give all hosts one pool of disk, and have them find it."""
-        aggregate = str(uuid4())
+        self.aggregate = aggregate = str(uuid4())
         pool = self.outsider.provider(
             inventory={"DISK_GB": {"total": disk_gb}},
             traits=["MISC_SHARES_VIA_AGGREGATE"],

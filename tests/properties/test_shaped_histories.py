@@ -14,7 +14,8 @@ from tests.functional.placement.service import Service
 from tests.properties.direct_adapter import DirectAdapter
 from tests.properties.flaky_hosts import Settings
 from tests.properties.move_histories import history, play, shortest
-from tests.properties.shaped_hosts import STEPS, ShapedPlayer, ShapedWorld
+from tests.properties.shaped_others import CrowdedWorld
+from tests.properties.shaped_player import STEPS, ShapedPlayer
 from tests.properties.shapes import SHAPES
 
 __all__ = ["extensions", "new_adapter", "placement_http"]
@@ -60,7 +61,7 @@ def test_histories_settle_as_the_translations_say(an_adapter, tmp_path, settings
 
     def fails(steps):
         try:
-            play(steps, ShapedWorld(an_adapter, settings, next(folders)), ShapedPlayer)
+            play(steps, CrowdedWorld(an_adapter, settings, next(folders)), ShapedPlayer)
         except Exception as wrong:
             return wrong
         return None
