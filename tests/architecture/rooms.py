@@ -257,6 +257,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "maintenance.drain": {
             *("maintenance.devices", "maintenance.fitting", "maintenance.provider_details"),
             "report",
+            *("records", "requests", "shares"),
         },
         # what guests should have, for the commands that compare it with placement
         "maintenance.guests": {
