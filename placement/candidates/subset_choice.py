@@ -179,8 +179,9 @@ def _of_group(snapshot: Snapshot, group: Group) -> Iterator[Slots]:
         yield root[[] if slot is None else [slot]]
     for names in group.required:
         if all(_is_rare(snapshot, name) for name in names):
-            ids = (snapshot.names.trait_ids[name] for name in names)
-            yield _union([snapshot.roots_of_trait(trait_id) for trait_id in ids])
+            yield _union(
+                [snapshot.roots_of_trait(snapshot.names.trait_ids[name]) for name in names]
+            )
     for uuids in group.member_of:
         ids = snapshot.aggregates(uuids)
         members = [snapshot.in_aggregate[key] for key in ids if key in snapshot.in_aggregate]
