@@ -20,7 +20,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 
-from placement.domain.capacity import MAX_AMOUNT, fits
+from placement.domain.capacity import fits
 from placement.domain.consumer import ConsumerRequest, Unchecked
 from placement.storage import providers
 from placement.storage.database.assumptions import fails_unless
@@ -295,19 +295,12 @@ def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
     if not connection.assumes or not 0 < len(requests) <= MOST_CONSUMERS:
         return False
     return (
-        all(request.allocations and _is_storable(request.generation) for request in requests)
+        not any(isinstance(request.generation, Unchecked) for request in requests)
+        and all(request.allocations for request in requests)
         and len({request.uuid for request in requests}) == len(requests)
-        and _are_few([entry for request in requests for entry in _entries(request)])
+        and sum(1 for request in requests for _ in _entries(request)) <= MOST_ENTRIES
         and standard_ids(name for request in requests for name in _names(request)) is not None
     )
-
-
-def _is_storable(generation: int | Unchecked | None) -> bool:
-    return not isinstance(generation, Unchecked) and abs(generation or 0) <= MAX_AMOUNT
-
-
-def _are_few(entries: Sequence[tuple[str, str, int]]) -> bool:
-    return len(entries) <= MOST_ENTRIES and all(amount <= MAX_AMOUNT for _, _, amount in entries)
 
 
 def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:

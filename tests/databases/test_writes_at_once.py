@@ -142,6 +142,12 @@ def test_a_consumer_that_was_stored_after_the_locks_is_locked_first(database_url
     assert held["consumer_generation"] == 2
 
 
+def test_a_server_that_reads_no_null_in_a_list_stores_all_the_same(database_url):
+    """A claim says of new consumers that they have no generation yet."""
+    service = filled(f"{database_url}&options=-c%20array_nulls%3Doff")
+    expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
+
+
 def test_many_at_once_fill_a_provider_and_no_more(database_url):
     service = filled(database_url)
     stock = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 16}}}

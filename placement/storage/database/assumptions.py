@@ -9,12 +9,10 @@ for the answer (`Connection.assumes`).
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from placement.storage.driver.dialects import state_of, words_of
+from placement.storage.driver.dialects import is_not_storable
 
 #: begins the text that administrators find in the server's log
 _MARK = "berth assumed that "
-#: a text isn't a number
-_STATE = "22P02"
 
 
 def fails_unless(condition: sa.ColumnElement[bool], assumption: str) -> sa.ColumnElement[int]:
@@ -29,10 +27,10 @@ def fails_unless(condition: sa.ColumnElement[bool], assumption: str) -> sa.Colum
     return sa.cast(sa.case((condition, one), else_=failure), sa.Integer)
 
 
-def is_wrong_assumption(error: Exception) -> bool:
-    """Return whether an error comes from `fails_unless`."""
-    return (
-        isinstance(error, DBAPIError)
-        and state_of(error.orig) == _STATE
-        and _MARK in words_of(error.orig)
-    )
+def may_be_wrong(error: Exception) -> bool:
+    """Return whether a message with assumptions failed as it does if one of them is wrong.
+
+    That is an error of `fails_unless`, or a value that the server can't read: the usual way finds
+    out whether it needs to.
+    """
+    return isinstance(error, DBAPIError) and is_not_storable(error)

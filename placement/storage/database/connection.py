@@ -82,7 +82,8 @@ class Connection:
         self._batches = driver is not None and not self._hooks and driver.batches(self._pooled)
         # nor is the end, if somebody listens for it
         self._assumes = assumes and self._batches and not plain.engine.dispatch.commit
-        self._ends = False
+        #: whether the end goes with the statements that were put off: see `end_with_these`
+        self.has_assumed = False
         #: whether the end of the transaction was sent, and may have been reached
         self.is_ending = False
         #: what begins the transaction, if it has not been sent yet
@@ -183,14 +184,14 @@ class Connection:
         Call it only if `assumes`. If the connection is lost, nobody knows whether the end was
         reached.
         """
-        self._ends = True
+        self.has_assumed = True
 
     def settle(self, ending: str | None = None) -> None:
         """Send the statements that were put off, and what ends the transaction after them.
 
         :param ending: a text without values, sent only after `end_with_these`. It isn't counted
         """
-        if ending is not None and self._ends:
+        if ending is not None and self.has_assumed:
             self.is_ending = True
             self._send([], ending=[(ending, (), False)])
         elif self._waiting:

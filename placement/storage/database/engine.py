@@ -28,7 +28,7 @@ from placement.errors import (
     ValueNotStorable,
 )
 from placement.metrics.tally import UNCOUNTED, Tally
-from placement.storage.database.assumptions import is_wrong_assumption
+from placement.storage.database.assumptions import may_be_wrong
 from placement.storage.database.compiled import Compiled, Rows
 from placement.storage.database.connection import Connection as Connection
 from placement.storage.database.connection import Mode, modes
@@ -328,7 +328,7 @@ class Database:
                 # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8
                 raise ValueNotStorable() from error
             except (DBAPIError, LostRace) as error:
-                if assumes and is_wrong_assumption(error):
+                if connection is not None and connection.has_assumed and may_be_wrong(error):
                     assumes, now = False, self._clock()
                     continue
                 committing |= connection is not None and connection.is_ending
