@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage import writes_at_once
+from placement.storage.driver import drivers
 from tests.databases.questions import ask, connected
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually
@@ -121,6 +122,18 @@ def test_the_usual_is_one_message(database_url, messages, bodies):
     messages.clear()
     expect(service.post("/allocations", bodies), 204)
     assert [message[-1] for message in messages] == ["COMMIT"]
+
+
+def test_a_session_that_was_silent_for_long_gets_the_commit_by_itself(
+    database_url, messages, monkeypatch
+):
+    """The server may have failed over, and nothing told the session."""
+    service = filled(database_url)
+    monkeypatch.setattr(drivers, "_IS_THERE", -1)
+    messages.clear()
+    expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
+    assert len(messages) > 1
+    assert all("COMMIT" not in message for message in messages)
 
 
 def test_a_consumer_that_was_stored_after_the_locks_is_locked_first(database_url):

@@ -2,6 +2,7 @@
 
 import copy
 import select
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,10 @@ NUMBERED = "numeric_dollar"
 #: by the driver's name, how a text marks its parameters: `$1`, `?` or `%s`, all of them by position
 _STYLES = {"psycopg": NUMBERED, "pysqlite": "qmark"}
 _OTHER_STYLE = "format"
+
+#: when a session last answered, and for how many seconds it counts as one that is there: that the
+#: server failed over shows at the next message only
+_ANSWERED, _IS_THERE = "berth_answered", 30
 
 #: a text; its values by position, or a list of such values for one row each; whether it is a list
 Call = tuple[str, Any, bool]
@@ -98,12 +103,15 @@ class PsycopgDriver(StatementDriver):
             # prepares nothing.
             pooled.info.pop(PREPARED, None)
             raise
+        pooled.info[_ANSWERED] = time.monotonic()
         return [
             [next(found) for _ in range(len(given) if many else 1)][-1] for _, given, many in calls
         ]
 
     def may_commit_with(self, pooled: PoolProxiedConnection) -> bool:
-        if PREPARED not in pooled.info:
+        now = time.monotonic()
+        # a new session has just answered to its start
+        if PREPARED not in pooled.info or now - pooled.info.setdefault(_ANSWERED, now) > _IS_THERE:
             return False
         connection: Any = pooled.driver_connection
         heard = select.poll()
