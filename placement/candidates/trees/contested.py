@@ -35,8 +35,6 @@ class Contested:
         if self.sums is None:
             return np.clip(rooms.astype(np.int64), 0, min(self.total, _MOST))
         most = self.sums[-1]
-        if len(self.sums) == 2:
-            return (rooms >= most) * most
         cut = np.clip(rooms.astype(np.int64), 0, most)
         if len(self.sums) > most:
             # each amount is a sum
@@ -44,33 +42,28 @@ class Contested:
         return self.sums[np.searchsorted(self.sums, cut, "right") - 1]
 
 
-def contested(parts: Sequence[RequestPart], isolate: bool) -> dict[int, Contested]:
+def contested(parts: Sequence[RequestPart]) -> dict[int, Contested]:
     """Return the classes that several parts ask for, by their ids, ascending.
 
-    :param isolate: whether each provider serves one group with a suffix at most
+    An explanation asks of each problem, too, what fits without group_policy=isolate. So a provider
+    may be asked for any sum, whatever the policy.
     """
-    asked: dict[int, list[tuple[str, int]]] = {}
+    asked: dict[int, list[int]] = {}
     for part in parts:
         for class_id, amount in part.demand:
-            asked.setdefault(class_id, []).append((part.suffix, amount))
+            asked.setdefault(class_id, []).append(amount)
     return {
-        class_id: Contested(sum(amount for _, amount in of_parts), _sums(of_parts, isolate))
-        for class_id, of_parts in sorted(asked.items())
-        if len(of_parts) > 1
+        class_id: Contested(sum(amounts), _sums(amounts))
+        for class_id, amounts in sorted(asked.items())
+        if len(amounts) > 1
     }
 
 
-def _sums(asked: Sequence[tuple[str, int]], isolate: bool) -> Numbers | None:
-    """Return the sums of what parts with these suffixes may ask one provider for."""
-    alone = {amount for suffix, amount in asked if suffix and isolate}
+def _sums(amounts: Sequence[int]) -> Numbers | None:
+    """Return the sums of any of the amounts; None if there are too many, or too large ones."""
     sums = {0}
-    for amount in (amount for suffix, amount in asked if not (suffix and isolate)):
+    for amount in amounts:
         sums |= {one + amount for one in sums}
         if len(sums) > _MOST_SUMS:
             return None
-    if len(alone) > _MOST_SUMS:
-        return None
-    sums |= {one + amount for one in sums for amount in alone}
-    if len(sums) > _MOST_SUMS or max(sums) > _MOST:
-        return None
-    return np.array(sorted(sums), np.int64)
+    return None if max(sums) > _MOST else np.array(sorted(sums), np.int64)

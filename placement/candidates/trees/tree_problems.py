@@ -73,7 +73,7 @@ class AnchorTrees:
         self.parts: list[RequestPart] = [part for group in groups for part in group.parts]
         self._kinds, self._masks = _kinds(self.parts)
         self.trait_sets = tuple(mask for group in groups for mask in group.trait_sets)
-        self._contested = contested(self.parts, request.isolate)
+        self._contested = contested(self.parts)
         self.shape = self._shape(request)
         sharing = self._cloud.sharing
         lending = np.zeros(len(sharing), np.bool_)
