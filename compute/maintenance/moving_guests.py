@@ -1,37 +1,70 @@
-"""What the guests of the records ask for when they move, as far as their flavors say it."""
+"""Which guests of the records may move, and what they ask for then, as far as flavors say it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
 from compute.maintenance.fitting import wanted_resources
 from compute.records.cell_database import CellDatabase
+from compute.records.migration import ENDED
 from compute.requests.settings import Settings
 
-#: how many queries one question to placement may have
+#: how many queries, and how many consumers in one list, a question to placement may have
 MOST_ASKED = 10_000
+#: Nova's consumers have no type
+_TYPES = ("INSTANCE", "unknown")
 
 
 @dataclass(frozen=True)
 class MovingGuests:
-    """What guests ask for.
+    """Who may move, and what guests ask for.
 
     :param requests: the query of each, by uuid
     :param unsaid: how many guests have none: Nova refuses their flavors without their images, or
         asks a second time for hosts that don't report PCPU. Placement asks for what they hold
     :param too_many: how many have none because there are too many guests
+    :param able: the guests that no migration moves
+    :param others: the guests that migrations move, and these migrations: they never move
     """
 
     requests: dict[str, str]
     unsaid: int = 0
     too_many: int = 0
+    able: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    def movable(self, but: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the key `movable` of a question, for moves that Nova can make.
+
+        :param but: none of these
+        """
+        if len(self.able) <= MOST_ASKED:
+            return {"consumer_types": _TYPES, "only": self.able, "except": list(but)}
+        # they are too many to name: whoever else has no type counts as a guest
+        return self.losable(but)
+
+    def losable(self, but: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the key `movable` of a question, for guests that are built again elsewhere.
+
+        Who isn't in the records may be a guest of another cell.
+
+        :param but: none of these
+        """
+        return {"consumer_types": _TYPES, "except": list(dict.fromkeys([*but, *self.others]))}
 
 
 def moving_guests(cell: CellDatabase, settings: Settings) -> MovingGuests:
-    """Return what the guests on hosts ask for when they move."""
+    """Return which guests on hosts may move, and what they ask for then."""
     requests: dict[str, str] = {}
     unsaid = too_many = 0
+    migrations = [one for one in cell.migrations.all() if one.status not in ENDED]
+    moving = {one.instance_uuid for one in migrations if one.in_progress}
+    able: list[str] = []
     for instance in cell.instances.all():
         if not instance.host:
             continue
+        if instance.uuid not in moving:
+            able.append(instance.uuid)
         if len(requests) >= MOST_ASKED:
             too_many += 1
             continue
@@ -42,4 +75,5 @@ def moving_guests(cell: CellDatabase, settings: Settings) -> MovingGuests:
             unsaid += 1
         else:
             requests[instance.uuid] = wanted.query
-    return MovingGuests(requests, unsaid, too_many)
+    others = [*sorted(moving), *(one.uuid for one in migrations)]
+    return MovingGuests(requests, unsaid, too_many, able, others)

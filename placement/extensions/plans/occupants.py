@@ -91,10 +91,11 @@ class Occupants:
         return {root: self._of_root[root] for root in wanted}
 
     def _sort(self, roots: list[int], holders: Iterable[Occupant]) -> None:
+        wanted = frozenset(roots)
         for root in roots:
             self._of_root[root] = []
         for one in holders:
-            for home in one.homes & set(roots):
+            for home in one.homes & wanted:
                 if one.movable:
                     self._of_root[home].append(one)
         for root in roots:
@@ -175,8 +176,8 @@ class Occupants:
         :param moved: the slot of the root that each of those that moved is on; None: not known yet
         """
         uuids, found = self._cloud.register.uuids, {}
-        for uuid, one in self.named.items():
-            to = moved.get(uuid, -1)
+        for uuid in self._terms.constraints.named & self.named.keys():
+            one, to = self.named[uuid], moved.get(uuid, -1)
             slots = one.homes if to == -1 else frozenset() if to is None else frozenset([to])
             found[uuid] = [uuids[slot] for slot in sorted(slots)]  # type: ignore[index]
         return found

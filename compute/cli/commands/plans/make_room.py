@@ -19,6 +19,9 @@ from compute.maintenance.provider_details import find_roots
 from compute.report.wire.context import admin_context
 from placement.reports.lines import escaped, wrapped
 
+#: the microversion since which Nova takes a host for a cold migration; the client asks for 2.1
+_MIGRATE = "openstack --os-compute-api-version 2.56 server migrate"
+
 
 def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     """Say which few moves of instances would make room for a flavor.
@@ -77,6 +80,7 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         raise UnusableInput("--live-migration is of --commands.")
     constraints = constraints_of(asked.constraints)
     told: dict[str, str] = {}
+    hosts: dict[str, str] = {}
     guests, wanted = MovingGuests({}), WantedResources("", "")
 
     def ask(by: Asking) -> dict[str, Any]:
@@ -91,7 +95,7 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             "query": wanted.query,
             "count": asked.count,
             "limit": {"moves": asked.moves},
-            "movable": {"except": asked.but},
+            "movable": guests.movable(asked.but),
             "constraints": constraints,
             "requests": guests.requests,
         }
@@ -104,13 +108,16 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         for move in shown["moves"]:
             consumer = move["consumer"]
             told[consumer] = recorded.described(consumer) or "not in the records"
+            for one in move["to"]:
+                node = by.cell.compute_nodes.by_uuid(one["root"])
+                hosts[one["root"]] = node.host if node is not None else one["name"]
         return shown
 
     shown = answer_of(asked, config_arguments, ask)
     if isinstance(shown, int):
         return shown
     if asked.commands:
-        text = "\n".join(_commands(shown, told, asked.live))
+        text = "\n".join(_commands(shown, told, hosts, asked.live))
     else:
         text = "\n".join(_lines(shown, told))
         text = f"{text}\n\n{told_of((wanted,), FLAVORS, *unasked(guests))}"
@@ -130,16 +137,22 @@ def _lines(shown: dict[str, Any], told: dict[str, str]) -> Iterator[str]:
         )
 
 
-def _commands(shown: dict[str, Any], told: dict[str, str], live: bool) -> Iterator[str]:
-    """Yield the moves as a script: each waits for its end, so that the next one fits."""
+def _commands(
+    shown: dict[str, Any], told: dict[str, str], hosts: dict[str, str], live: bool
+) -> Iterator[str]:
+    """Yield the moves as a script: each waits for its end, so that the next one fits.
+
+    :param hosts: what Nova calls the hosts, by root: a provider has the name of its node
+    """
     for line in wrapped(shown["message"], 0, 0, 76):
         yield f"# {line}"
     way = "--live-migration " if live else ""
     for move in shown["moves"]:
-        (host,) = (one["name"] for one in move["to"])
+        (host,) = (hosts[one["root"]] for one in move["to"])
         if told[move["consumer"]] == "not in the records":
             yield f"# {move['consumer']} isn't in the records: it may be no instance"
-        yield (f"openstack server migrate {way}--wait --host {_quoted(host)} {move['consumer']}")
+        options = f"{way}--wait --host {_quoted(host)}"
+        yield f"{_MIGRATE} {options} {move['consumer']}"
         if not live:
             yield f"openstack server migration confirm {move['consumer']}"
 

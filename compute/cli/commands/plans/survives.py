@@ -61,6 +61,7 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         body: dict[str, Any] = {
             "each": asked.each,
             "together": asked.together,
+            "movable": guests.losable(),
             "constraints": constraints,
             "requests": guests.requests,
         }

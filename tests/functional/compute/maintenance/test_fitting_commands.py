@@ -6,7 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from compute.records.compute_node import ComputeNode
 from compute.records.instance import Flavor
+from compute.records.migration import Migration
 from tests.functional.compute.maintenance.http_service import described, serving
 
 pytestmark = pytest.mark.spread_over_databases
@@ -25,6 +27,7 @@ alias = {"name": "gpu", "vendor_id": "10de", "product_id": "1eb8"}
 [filter_scheduler]
 pci_in_placement = true
 """
+MIGRATE = "openstack --os-compute-api-version 2.56 server migrate"
 NOBODY = "00000000-0000-4000-8000-000000000000"
 HOSTILE = "h\x1b[31möst\n"
 
@@ -173,18 +176,47 @@ class TestMakeRoom:
         live = site.run("make_room", "--flavor", "m1.large", "--commands", "--live-migration")
 
         assert [line for line in cold.out.splitlines() if not line.startswith("#")] == [
-            f"openstack server migrate --wait --host first {guest}",
+            f"{MIGRATE} --wait --host first {guest}",
             f"openstack server migration confirm {guest}",
         ]
         assert [line for line in live.out.splitlines() if not line.startswith("#")] == [
-            f"openstack server migrate --live-migration --wait --host first {guest}"
+            f"{MIGRATE} --live-migration --wait --host first {guest}"
         ]
+
+    def test_commands_name_the_host_of_a_node(self, site, cloud, guest):
+        with site.cell() as cell:
+            cell.compute_nodes.create(ComputeNode(cloud["first"], "its host", "first"))
+
+        ended = site.run("make_room", "--flavor", "m1.large", "--commands")
+
+        assert f"{MIGRATE} --wait --host 'its host' {guest}\n" in ended.out
 
     def test_who_may_not_move_stays(self, site, guest):
         ended = site.run("make_room", "--flavor", "m1.large", "--except", guest, "-f", "json")
 
         assert ended.code == 3
         assert ended.json["verdict"] == "impossible"
+
+    def test_guests_of_nova_have_no_type(self, site, guest):
+        with site.placement() as outsider:
+            held = outsider.allocations(guest)
+            outsider.allocate(held, guest, consumer_type=None)
+
+        ended = site.run("make_room", "--flavor", "m1.large", "-f", "json")
+
+        assert (ended.code, ended.err) == (0, "")
+        assert [move["consumer"] for move in ended.json["moves"]] == [guest]
+
+    def test_who_is_being_moved_stays_and_so_does_its_migration(self, site, guest):
+        with site.cell() as cell:
+            migration = Migration(instance_uuid=guest, status="migrating")
+            cell.migrations.create(migration)
+        with site.placement() as outsider:
+            held = outsider.allocations(guest)
+            outsider.allocate({}, guest)
+            outsider.allocate(held, migration.uuid, consumer_type=None)
+
+        assert site.run("make_room", "--flavor", "m1.large").code == 3
 
     def test_nothing_has_to_move(self, site, cloud):
         ended = site.run("make_room", "--query", "resources=VCPU:1", "--within", "second")
@@ -194,6 +226,14 @@ class TestMakeRoom:
 
 
 class TestSurvives:
+    def test_guests_of_nova_have_no_type(self, site, cloud):
+        uuid = site.guest(flavor=LARGE)
+        with site.placement() as outsider:
+            held = {cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}
+            outsider.allocate(held, uuid, consumer_type=None)
+
+        assert site.run("survives").code == 0
+
     def test_each_host_can_be_lost(self, site, cloud):
         uuid = site.guest(flavor=LARGE)
         with site.placement() as outsider:
