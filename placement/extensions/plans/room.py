@@ -99,6 +99,8 @@ def room(
         return _RoomSearch(database, cloud, freed, wish, terms, budgets).run()
     except Abandoned as ended:
         raise error_of(ended, cloud, budgets()) from ended
+    except SearchEnded:
+        return Room(cloud, wish, "unknown", exact=False, ended=True)
 
 
 class _RoomSearch:
@@ -135,26 +137,21 @@ class _RoomSearch:
         ]
 
     def run(self) -> Room:
-        """Return the answer. Raises Abandoned and BadRequest."""
-        try:
-            now = Capacity(
-                self._seat.view(self._cloud),
-                self._seat.request,
-                self._budget(),
-                self._budget(),
-                self._budget(),
-            ).fits()
-            filled = self._filled(DraftPlan(self._cloud))
-            if now.count >= self._wish.count or len(filled.claims) == self._wish.count:
-                return self._found(None, exact=True, state=filled)
-            self._needs_moves = now.upper < self._wish.count or self._wish.count == 1
-            least = self._least()
-            if least is None:
-                return self._answer("impossible", exact=True)
-        except Abandoned:
-            raise
-        except SearchEnded:
-            return self._answer("unknown", exact=False, ended=True)
+        """Return the answer. Raises SearchEnded before a plan is looked for, and BadRequest."""
+        now = Capacity(
+            self._seat.view(self._cloud),
+            self._seat.request,
+            self._budget(),
+            self._budget(),
+            self._budget(),
+        ).fits()
+        filled = self._filled(DraftPlan(self._cloud))
+        if now.count >= self._wish.count or len(filled.claims) == self._wish.count:
+            return self._found(None, exact=True, state=filled)
+        self._needs_moves = now.upper < self._wish.count or self._wish.count == 1
+        least = self._least()
+        if least is None:
+            return self._answer("impossible", exact=True)
         return self._planned(least, filled)
 
     def _planned(self, least: int, state: DraftPlan) -> Room:

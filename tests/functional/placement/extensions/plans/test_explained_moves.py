@@ -56,3 +56,11 @@ def test_the_cloud_is_changed_for_the_moves_too(two):
     assert all("move" not in one["change"] for one in found["relaxations"])
     found = explained(two, "resources=VCPU:8", **{"if": {"freed": [ONE]}})
     assert found["verdict"] == "some"
+
+
+def test_no_time_is_left_for_moves(new_service):
+    """The time of an explanation is over before moves are looked for."""
+    service = new_service(berth__explain_budget_ms=1)
+    provider(service, "a", A, VCPU=8)
+    hold(service, ONE, **{A: {"VCPU": 2}})
+    assert explained(service, "resources=VCPU:8")["verdict"] == "none"

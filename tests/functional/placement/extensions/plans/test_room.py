@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement.extensions.plans import handler
 from placement.http.extensions import PREFIX
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
     ONE,
@@ -283,3 +284,17 @@ def test_moves_side_by_side(service):
     answer = room(service, "resources=VCPU:8")
     assert [move["after"] for move in answer["moves"]] == [[], []]
     carry_out(service, answer)
+
+
+def test_time_that_is_over_before_the_search(three, monkeypatch):
+    budget_of = handler.budget_of
+
+    def over(call, clock):
+        budget = budget_of(call, clock)
+        budget.shorten(0)
+        return budget
+
+    monkeypatch.setattr(handler, "budget_of", over)
+    answer = room(three, "resources=VCPU:4", constraints={"apart": [[ONE, TWO]]})
+    assert (answer["verdict"], answer["exact"]) == ("unknown", False)
+    assert answer["message"] == "The time was over before a plan was found."
