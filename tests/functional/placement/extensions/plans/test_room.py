@@ -274,6 +274,18 @@ def test_if(three):
     assert room(three, "resources=VCPU:4", **{"if": {"freed": [ONE]}})["verdict"] == "fits"
 
 
+def test_what_hosts_hold_that_are_taken_away_is_not_moved(service):
+    for name, uuid in (("a", A), ("d", D)):
+        provider(service, name, uuid, VCPU=8, aggregates=[numbered("e", 1)])
+    pool(service, "s", C, DISK_GB=10)
+    provider(service, "b", B, VCPU=8, DISK_GB=6)
+    hold(service, ONE, **{A: {"VCPU": 1}, C: {"DISK_GB": 6}})
+    assert room(service, "resources=VCPU:1,DISK_GB:8")["verdict"] == "possible"
+    gone = room(service, "resources=VCPU:1,DISK_GB:8", **{"if": {"without": [A]}})
+    assert gone["verdict"] in ("impossible", "unknown")
+    assert gone["moves"] == []
+
+
 def test_moves_side_by_side(service):
     """Who waits for nobody has nothing in `after`."""
     provider(service, "a", A, VCPU=8)
