@@ -109,12 +109,13 @@ class Drafts:
             {each.key: tuple(sorted(each.traits)) for each in drafts},
             {each.key: tuple(sorted(each.aggregates)) for each in drafts},
         )
+        # of an aggregate that nobody is in any more the cloud knows the uuid
         uuids = {key: uuid for uuid, key in self._aggregates.items()}
         return with_providers(
             dataclasses.replace(self._cloud, memo={}),
             now,
             [each.key for each in drafts],
-            lambda keys: {key: uuids[key] for key in keys},
+            lambda keys: {key: uuids[key] for key in keys if key in uuids},
         )
 
     def _copied(self, slots: np.ndarray) -> dict[int, Draft]:
