@@ -90,13 +90,16 @@ def test_every_reason_is_explained_with_the_message_of_its_case():
 
 def fields(schema, place=""):
     """Yield the fields of a reply that have no fields of their own, each after those around it."""
-    branches = [schema, *schema.get("oneOf", [])]
-    found = {name: part for one in branches for name, part in one.get("properties", {}).items()}
+    found = {}
+    for one in [schema, *schema.get("oneOf", [])]:
+        for name, part in one.get("properties", {}).items():
+            found.setdefault(name, []).append(part)
     if not found:
         yield place
-    for name, part in found.items():
-        inside = part.get("items", part)
-        yield from fields(inside, f"{place}.{name}".lstrip("."))
+    for name, parts in found.items():
+        for part in parts:
+            inside = part.get("items", part)
+            yield from fields(inside, f"{place}.{name}".lstrip("."))
 
 
 def test_the_page_names_every_field_of_the_reply():
