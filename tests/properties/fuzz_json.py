@@ -109,7 +109,8 @@ def _text(schema):
 def _integer(schema):
     low, high = schema.get("minimum", -1), schema.get("maximum", 10**40)
     small, others = (
-        st.sampled_from([number for number in numbers if low <= number <= high])
+        # a range may be so narrow that none of these is in it
+        st.sampled_from([number for number in numbers if low <= number <= high] or [low, high])
         for numbers in (SMALL_NUMBERS, NUMBERS)
     )
     return likely(small, others, 6)
