@@ -318,7 +318,9 @@ def _of_amount(snapshot: Snapshot, name: str, amount: int) -> Iterator[Condition
     size = snapshot.size
     column = snapshot.column(snapshot.names.class_ids.get(name, -1))
     has_class = column.by_slot(np.ones(len(column.slots), np.bool_), size)
-    is_shared = bool(has_class[snapshot.sharing].any())
+    # a what-if may take sharing providers away, which keep their traits and inventories
+    sharing = snapshot.sharing[snapshot.forest.alive[snapshot.sharing]]
+    is_shared = bool(has_class[sharing].any())
     reason = Reason.NO_SHARING if is_shared else Reason.NO_INVENTORY
     yield Condition(reason, name, has_class, has_class, None, None, amount)
     absent = ~has_class

@@ -142,6 +142,35 @@ def test_an_explanation_is_of_the_changed_cloud(cloud):
     assert {one["name"] for one in found["nearest"]} == {"h1", "h2", "new-1"}
 
 
+def test_an_aggregate_whose_last_provider_left_may_be_named(cloud):
+    cloud.service.write("POST", "/resource_providers", {"name": "h3", "uuid": NOBODY})
+    rack = numbered("b", 9)
+    place = f"/resource_providers/{NOBODY}/aggregates"
+    for generation, aggregates in enumerate(([rack], [])):
+        # a search in between: the cloud knows the aggregate
+        assert fits(cloud, f"resources=VCPU:3&member_of={rack}", {})["fits"] == 0
+        body = {"resource_provider_generation": generation, "aggregates": aggregates}
+        expect(cloud.service.put(place, body, version="1.39"), 200)
+    change = {"aggregates": {cloud.uuids["h1"]: {"add": [rack]}}}
+    assert fits(cloud, f"resources=VCPU:3&member_of={rack}", change)["fits"] == 1
+
+
+def test_who_shared_and_is_taken_away_shares_nothing(cloud):
+    body = {"name": "pool", "uuid": NOBODY}
+    cloud.service.write("POST", "/resource_providers", body)
+    place = f"/resource_providers/{NOBODY}"
+    body = {"resource_provider_generation": 0, "inventories": {"DISK_GB": {"total": 9}}}
+    cloud.service.write("PUT", f"{place}/inventories", body)
+    body = {"resource_provider_generation": 1, "traits": ["MISC_SHARES_VIA_AGGREGATE"]}
+    cloud.service.write("PUT", f"{place}/traits", body)
+    body = {"query": "resources=VCPU:1,DISK_GB:1"}
+    found = expect(cloud.service.post(EXPLAIN, body), 200).json
+    assert "no_sharing" in {one["reason"] for one in found["reasons"]}
+    body["if"] = {"without": [NOBODY]}
+    found = expect(cloud.service.post(EXPLAIN, body), 200).json
+    assert {one["reason"] for one in found["reasons"]} == {"no_inventory"}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
