@@ -13,6 +13,7 @@ from keystoneauth1.token_endpoint import Token
 from tests.functional.compute.maintenance import test_adopt_provider as adoption
 from tests.functional.compute.maintenance import test_devices as devices
 from tests.functional.compute.maintenance import test_drain_plan as draining
+from tests.functional.compute.maintenance import test_second_actors as meeting
 from tests.functional.compute.maintenance.http_service import described
 from tests.functional.compute.maintenance.site import Site
 from tests.functional.placement.conftest import own_logging
@@ -53,6 +54,13 @@ test_empty = adoption.test_an_empty_provider_is_replaced_without_a_reshape
 TestAdoptionMeanwhile = adoption.TestMeanwhile
 TestAnotherName = adoption.TestAnotherName
 TestRefused = adoption.TestRefused
+
+cloud, beside = meeting.cloud, meeting.beside
+test_mended = meeting.test_all_commands_one_after_the_other_mend_the_cloud
+test_agent_beside_an_adoption = meeting.test_an_agent_beside_an_adoption_opens_no_room
+test_beside_all = meeting.test_a_command_beside_all_others
+test_each_beside_one = meeting.test_a_command_beside_one_other_before_each_write
+test_reader_beside_all = meeting.test_a_command_that_reads_beside_all_who_write
 
 
 class ReferenceSite(Site):

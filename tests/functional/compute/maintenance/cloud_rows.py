@@ -42,6 +42,12 @@ def _write(connection, hosts):
     insert(providers, ({"uuid": uuid_of(n), "name": f"host{n}", "generation": 1} for n in hosts))
     connection.execute(sa.update(providers).values(root_provider_id=providers.c.id))
     known = ids(providers, providers.c.uuid)
+    # the agent has given it: nova's scheduler asks for it
+    (owner_nova,) = connection.execute(
+        sa.select(tables.traits.c.id).where(tables.traits.c.name == "OWNER_NOVA")
+    ).one()
+    owned = ({"trait_id": owner_nova, "resource_provider_id": key} for key in known.values())
+    insert(tables.resource_provider_traits, owned)
     plain = {"reserved": 0, "min_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
     insert(
         tables.inventories,

@@ -45,17 +45,18 @@ def populate_second(folder):
 
 
 def _fill(outsider):
-    outsider.provider("compute2", None, _stock(16), uuid=FULL)
+    outsider.provider("compute2", None, _stock(16), ["OWNER_NOVA"], uuid=FULL)
     outsider.provider("compute2_0000:81:00.0", FULL, _card(0), ONE_USE, uuid=BURNED)
     outsider.provider("compute2_0000:82:00.0", FULL, _card(0), ONE_USE, uuid=HELD)
-    outsider.provider("compute3", None, _stock(8), uuid=ROOMY)
+    outsider.provider("compute3", None, _stock(8), ["OWNER_NOVA"], uuid=ROOMY)
     outsider.allocate({FULL: {"VCPU": 4, "MEMORY_MB": 2048}}, SMALL)
     outsider.allocate({FULL: {"VCPU": 8, "MEMORY_MB": 4096}, HELD: {CARD: 1}}, LARGE)
     # its agent has lowered the inventory, and reserved the devices
     outsider.set_inventory(FULL, _stock(10))
     for device in (BURNED, HELD):
         outsider.set_inventory(device, _card(1))
-    outsider.provider("compute4", None, _stock(8), ["CUSTOM_RACK_7"], uuid=EARLIER)
+    traits = ["CUSTOM_RACK_7", "OWNER_NOVA"]
+    outsider.provider("compute4", None, _stock(8), traits, uuid=EARLIER)
     cell = {"VGPU": {"total": 2}}
     outsider.provider("compute4_numa0", EARLIER, cell, uuid=CELL)
     outsider.allocate({EARLIER: {"VCPU": 2}, CELL: {"VGPU": 1}}, GUEST)
