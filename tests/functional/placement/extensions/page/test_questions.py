@@ -73,8 +73,16 @@ def test_no_room_leads_to_the_moves_that_make_it(open_page, changing_cloud):
         changing_cloud.put(f"/allocations/{numbered(SERVER, 600 + number)}", held({gpu: amounts}))
     page = open_page(f"{changing_cloud.ui}#/why?resources=VGPU:4")
     expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()
-    page.get_by_role("link", name="Find the fewest moves").click()
+    # the explanation has them
     expect(page.get_by_role("heading", name=re.compile("moves? makes? room"))).to_be_visible()
+    expect(page.get_by_role("link", name="Find the fewest moves")).to_have_count(0)
+
+
+def test_no_room_leads_to_a_search_for_moves_where_none_is_known(open_page, small_cloud):
+    # no GPU has five
+    page = open_page(f"{small_cloud.ui}#/why?resources=VGPU:5")
+    page.get_by_role("link", name="Find the fewest moves").click()
+    expect(page.get_by_role("heading", name="No moves make room")).to_be_visible()
 
 
 def test_a_link_is_copied(open_page, small_cloud):
