@@ -2,8 +2,8 @@
 
 import argparse
 import contextlib
-import os
 import pathlib
+import secrets
 import tempfile
 import threading
 import uuid
@@ -215,13 +215,13 @@ def _stay(console: Console, service: PlacementProgram) -> None:
 def _tell_all(console: Console, service: PlacementProgram, folder: pathlib.Path) -> pathlib.Path:
     """Tell the story of one machine or two; return the file that draws the last reshape."""
     # not in the folder, which may end with the demonstration
-    handle, name = tempfile.mkstemp(prefix="berth-reshape-", suffix=".html")
-    os.close(handle)
-    drawing = pathlib.Path(name)
+    drawing = pathlib.Path(tempfile.gettempdir(), f"berth-reshape-{secrets.token_hex(8)}.html")
     try:
+        # it has its name before it is there: a signal may come in between
+        drawing.touch(0o600, exist_ok=False)
         _tell_of_machines(console, service, folder, drawing)
     except BaseException:
-        drawing.unlink()
+        drawing.unlink(missing_ok=True)
         raise
     return drawing
 
