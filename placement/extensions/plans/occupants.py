@@ -150,8 +150,8 @@ class Occupants:
                 held[slot, ids[row.resource_class]] = row.used
         own = {slot for slot, _ in held if slot not in self._sharing} or {slot for slot, _ in held}
         homes = frozenset(int(root_of[slot]) for slot in own)
-        # who holds something that the cloud doesn't have yet is newer than it; what is on a tree that
-        # is gone in a changed cloud stays where it is
+        # who holds something that the cloud doesn't have yet is newer than it; what is on a tree
+        # that is gone in a changed cloud stays where it is
         whole = len(held) == len(rows) and bool(homes)
         whole = whole and all(cloud.forest.alive[home] for home in homes)
         movable = whole and self._terms.movable.allows(uuid, first.type_name, len(homes))
