@@ -111,6 +111,12 @@ class CloudColumns:
         found = self.with_trait.get(trait_id)
         return np.zeros(0, np.int32) if found is None else self.remembered("sharing", found.slots)
 
+    @property
+    def lending(self) -> Slots:
+        """Return the sharing providers that are there: those that a what-if takes away aren't."""
+        sharing = self.sharing
+        return sharing[self.forest.alive[sharing]]
+
     def roots_of_aggregate(self, aggregate_id: int) -> Slots:
         """Return the roots of all trees with a provider in the aggregate, ascending."""
         return self._roots_of("aggregate", self.in_aggregate, aggregate_id)

@@ -169,6 +169,12 @@ def test_who_shared_and_is_taken_away_shares_nothing(cloud):
     body["if"] = {"without": [NOBODY]}
     found = expect(cloud.service.post(EXPLAIN, body), 200).json
     assert {one["reason"] for one in found["reasons"]} == {"no_inventory"}
+    body = {"resource_provider_generation": 2, "aggregates": [cloud.aggregate("rack")]}
+    expect(cloud.service.put(f"{place}/aggregates", body, version="1.39"), 200)
+    stocks = {cloud.uuids[host]: {"DISK_GB": {"total": 1}} for host in ("h1", "h2")}
+    body = {"query": "resources=DISK_GB:2", "if": {"without": [NOBODY], "inventories": stocks}}
+    found = expect(cloud.service.post(EXPLAIN, body), 200).json
+    assert {one["reason"] for one in found["reasons"]} == {"capacity"}
 
 
 @pytest.mark.parametrize(
