@@ -20,7 +20,7 @@ from placement.extensions.plans.looking import Places
 from placement.extensions.plans.occupants import Occupants
 from placement.extensions.plans.planner import MovePlan, MovePlanner
 from placement.extensions.plans.relaxed import ALL, Relaxed
-from placement.extensions.plans.terms import Terms
+from placement.extensions.plans.terms import Terms, check_terms
 from placement.extensions.what_if.trees import check_roots
 from placement.storage.database.engine import Database
 
@@ -83,8 +83,8 @@ def room(
     """Find the fewest moves that make room.
 
     Raises UnknownProviderNamed or BadRequest for a root of `within` that isn't one, BadRequest for
-    a class that doesn't exist, what a search raises of a wrong request, and SearchAbandoned if the
-    client left.
+    a class that doesn't exist and for terms that name what doesn't exist, what a search raises of a
+    wrong request, and SearchAbandoned if the client left.
 
     :param current: returns the cloud, perhaps as if it were different
     :param freed: uuids of consumers that count as if they held nothing
@@ -95,6 +95,7 @@ def room(
         check_roots(cloud, wish.within)
     if wish.by is not None and wish.by not in cloud.names.class_ids:
         raise BadRequest(f"by: there is no resource class {wish.by!r}.")
+    check_terms(cloud, terms)
     try:
         return _RoomSearch(database, cloud, freed, wish, terms, budgets).run()
     except Abandoned as ended:

@@ -7,11 +7,13 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
+from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.domain.consumer import UNKNOWN_TYPE
 from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest
 from placement.extensions.plans.terms_schema import MOST_NAMED
+from placement.extensions.what_if.trees import root_named
 from placement.handlers.allocation_candidates_query import request_in_body
 from placement.microversions import Version
 from placement.schemas.json_schema import Json
@@ -137,6 +139,24 @@ def terms_of(body: Json, version: Version) -> Terms:
             for consumer, query in _few(body.get("requests", {}), "requests").items()
         },
     )
+
+
+def check_terms(cloud: Snapshot, terms: Terms) -> None:
+    """Raise BadRequest, with the place, if terms name a class, trait or root that doesn't exist."""
+    names = cloud.names
+    for consumer, roots in terms.constraints.not_on.items():
+        for root in sorted(roots):
+            root_named(cloud, root, f"constraints.not_on.{consumer}")
+    for consumer, request in terms.requests.items():
+        for name in request.demand:
+            if name not in names.class_ids:
+                raise BadRequest(f"requests.{consumer}: there is no resource class {name!r}.")
+        traits = request.root_required | request.root_forbidden
+        for group in request.groups:
+            traits = traits.union(group.forbidden, *group.required)
+        for name in sorted(traits):
+            if name not in names.trait_ids:
+                raise BadRequest(f"requests.{consumer}: there is no trait {name!r}.")
 
 
 def _request(query: str, version: Version, place: str) -> CandidateRequest:

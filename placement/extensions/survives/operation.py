@@ -2,15 +2,13 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from placement.candidates.budget import Budget, OutOfTime, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import error_of
-from placement.candidates.request import CandidateRequest
 from placement.domain.uuids import normalised
-from placement.errors import BadRequest
-from placement.extensions.plans.terms import Terms
+from placement.extensions.plans.terms import Terms, check_terms
 from placement.extensions.survives import sets as lost_sets
 from placement.extensions.survives.alike import Likeness
 from placement.extensions.survives.holders import Holders
@@ -91,7 +89,7 @@ def survives(
         return few, len(sets), held
 
     cloud, (sets, all_sets, held) = at_one_moment(database, what_if.current, read)
-    _check(cloud, question.terms.requests)
+    check_terms(cloud, question.terms)
     holders = Holders(cloud, held, question.terms.movable)
     del held
     askers = Askers(cloud, holders, question.terms)
@@ -115,11 +113,7 @@ def survives(
         unknown=_count(losses, UNKNOWN),
         worst=worst,
         constraints=constraints.count,
-        what="aggregate"
-        if question.each == "aggregate"
-        else "host"
-        if question.each == "root"
-        else "set",
+        what=question.what,
         together=question.together,
     )
 
@@ -149,21 +143,6 @@ def _judged(judge: LossJudge, sets: Sequence[tuple[LostSet, int]], limit: int) -
         pass
     unseen = sets[len(found) :]
     return found + [judge.unseen(lost, count - 1) for lost, count in unseen]
-
-
-def _check(cloud: Snapshot, requests: Mapping[str, CandidateRequest]) -> None:
-    """Raise BadRequest if a request names what doesn't exist."""
-    names = cloud.names
-    for consumer, request in requests.items():
-        for name in request.demand:
-            if name not in names.class_ids:
-                raise BadRequest(f"requests.{consumer}: there is no resource class {name!r}.")
-        traits = request.root_required | request.root_forbidden
-        for group in request.groups:
-            traits = traits.union(group.forbidden, *group.required)
-        for name in sorted(traits):
-            if name not in names.trait_ids:
-                raise BadRequest(f"requests.{consumer}: there is no trait {name!r}.")
 
 
 def _named_roots(cloud: Snapshot, terms: Terms) -> list[int]:

@@ -9,12 +9,12 @@ from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.slots import WholeSlot
 from placement.domain.capacity import Inventory
-from placement.domain.uuids import is_uuid_like, normalised
+from placement.domain.uuids import normalised
 from placement.errors import BadRequest
 from placement.extensions.what_if.as_if_released import freed, held_by
 from placement.extensions.what_if.drafts import Draft, Drafts
 from placement.extensions.what_if.schema import MOST_ADDED, MOST_CHANGED
-from placement.extensions.what_if.trees import without
+from placement.extensions.what_if.trees import provider_named, root_named, without
 from placement.handlers.filter_grammar import parse_member_of, parse_traits
 from placement.microversions import NEWEST
 from placement.operations.inventories import check_capacities
@@ -70,7 +70,7 @@ class WhatIf:
         self._change_all(cloud, drafts)
         self._change_named(cloud, drafts)
         self._add(cloud, drafts)
-        gone = [_root(cloud, uuid, "if.without") for uuid in self._change.get("without", ())]
+        gone = [root_named(cloud, uuid, "if.without") for uuid in self._change.get("without", ())]
         changed = drafts.cloud()
         return without(changed, gone) if gone else changed
 
@@ -123,7 +123,7 @@ class WhatIf:
         self._new.clear()
         for number, given in enumerate(self._change.get("add", ())):
             like = normalised(given["like"])
-            root = _root(cloud, like, "if.add")
+            root = root_named(cloud, like, "if.add")
             tree = np.flatnonzero((cloud.forest.root == root) & cloud.forest.alive).tolist()
             slots = [root, *(WholeSlot(slot) for slot in tree if slot != root)]
             count = given.get("count", 1)
@@ -170,22 +170,7 @@ def _trait_ids(cloud: Snapshot, names: Iterable[str], place: str) -> set[int]:
 
 
 def _draft(cloud: Snapshot, drafts: Drafts, uuid: str, place: str) -> Draft:
-    return drafts.of([_slot(cloud, uuid, place)])[0]
-
-
-def _root(cloud: Snapshot, uuid: str, place: str) -> WholeSlot:
-    slot = _slot(cloud, uuid, place)
-    if cloud.forest.root[slot] != slot:
-        raise BadRequest(f"{place}: resource provider {uuid} is no root.")
-    return slot
-
-
-def _slot(cloud: Snapshot, uuid: str, place: str) -> WholeSlot:
-    # the schema of a key knows its length and characters alone
-    found = cloud.slot(normalised(uuid)) if is_uuid_like(uuid) else None
-    if found is None:
-        raise BadRequest(f"{place}: there is no resource provider {uuid}.")
-    return found
+    return drafts.of([provider_named(cloud, uuid, place)])[0]
 
 
 def _class_id(cloud: Snapshot, name: str, place: str) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.slots import WholeSlot
+from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest, UnknownProviderNamed
 
 
@@ -22,6 +23,23 @@ def check_roots(snapshot: Snapshot, uuids: Iterable[str]) -> None:
                 f"Resource provider {uuid} is no root: it is in the tree of "
                 f"{snapshot.register.uuids[root]}."
             )
+
+
+def root_named(cloud: Snapshot, uuid: str, place: str) -> WholeSlot:
+    """Return the slot of a root that a request names. Raises BadRequest, with the place."""
+    slot = provider_named(cloud, uuid, place)
+    if cloud.forest.root[slot] != slot:
+        raise BadRequest(f"{place}: resource provider {uuid} is no root.")
+    return slot
+
+
+def provider_named(cloud: Snapshot, uuid: str, place: str) -> WholeSlot:
+    """Return the slot of a provider that a request names. Raises BadRequest, with the place."""
+    # the schema of a key knows its length and characters alone
+    found = cloud.slot(normalised(uuid)) if is_uuid_like(uuid) else None
+    if found is None:
+        raise BadRequest(f"{place}: there is no resource provider {uuid}.")
+    return found
 
 
 def without(snapshot: Snapshot, roots: Iterable[int]) -> Snapshot:

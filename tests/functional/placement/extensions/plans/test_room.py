@@ -266,6 +266,19 @@ def test_a_class_that_does_not_exist_is_refused(three):
     assert "by: there is no resource class 'CUSTOM_NONE'." in response.text
 
 
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        ({"constraints": {"not_on": {ONE: [D]}}}, f"not_on.{ONE}: there is no resource provider"),
+        ({"requests": {ONE: "resources=CUSTOM_NONE:1"}}, f"requests.{ONE}: there is no resource"),
+    ],
+)
+def test_terms_that_name_what_does_not_exist_are_refused(three, terms, words):
+    response = three.post(ROOM, {"query": "resources=VCPU:4", **terms})
+    assert response.status_code == 400
+    assert words in response.text
+
+
 def test_if(three):
     more = {"inventories": {B: {"VCPU": {"total": 9}}}}
     assert room(three, "resources=VCPU:4", **{"if": more})["verdict"] == "fits"

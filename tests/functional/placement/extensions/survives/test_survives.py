@@ -318,6 +318,13 @@ def test_a_query_that_cant_be_used_is_named(service, query, words):
     assert words in refused.text
 
 
+def test_a_root_that_does_not_exist_is_named(service):
+    hosts(service, A, VCPU=4)
+    body = {"each": "root", "constraints": {"not_on": {ONE: [B]}}}
+    refused = expect(service.post(SURVIVES, body), 400)
+    assert f"constraints.not_on.{ONE}: there is no resource provider {B}." in refused.text
+
+
 def test_what_is_shared_outlives_the_hosts(service):
     provider(service, "h1", A, aggregates=[RED], VCPU=4)
     provider(service, "h2", B, aggregates=[RED], VCPU=4)
