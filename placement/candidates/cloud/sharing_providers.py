@@ -32,7 +32,7 @@ def reached(cloud: CloudColumns, own: Mask, shared: Mask) -> Mask:
     roots = forest.roots_of(own) if forest.nested else own
     sharing = cloud.sharing
     if len(sharing):
-        lending = sharing[shared[sharing] & forest.alive[sharing]]
+        lending = sharing[shared[sharing]]
         if len(lending):
             roots = roots | reached_roots(cloud, lending.tolist())
     return roots

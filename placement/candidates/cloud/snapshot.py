@@ -107,15 +107,16 @@ class CloudColumns:
     @property
     def sharing(self) -> Slots:
         """Return the providers that are shared (allocation-candidates.md 2.1)."""
-        trait_id = self.names.trait_ids.get(SHARING_TRAIT, -1)
-        found = self.with_trait.get(trait_id)
-        return np.zeros(0, np.int32) if found is None else self.remembered("sharing", found.slots)
+        found = self.with_trait.get(self.names.trait_ids.get(SHARING_TRAIT, -1))
+        if found is None:
+            return np.zeros(0, np.int32)
 
-    @property
-    def lending(self) -> Slots:
-        """Return the sharing providers that are there: those that a what-if takes away aren't."""
-        sharing = self.sharing
-        return sharing[self.forest.alive[sharing]]
+        def there() -> Slots:
+            # those that a what-if takes away keep their traits
+            slots = found.slots()
+            return slots[self.forest.alive[slots]]
+
+        return self.remembered("sharing", there)
 
     def roots_of_aggregate(self, aggregate_id: int) -> Slots:
         """Return the roots of all trees with a provider in the aggregate, ascending."""

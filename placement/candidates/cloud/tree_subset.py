@@ -212,7 +212,7 @@ def _forest_of(
     forest = Forest(
         parent=parent,
         root=own_roots[tree],
-        alive=np.ones(size, np.bool_),
+        alive=whole.alive[slots],
         order=np.arange(size, dtype=np.int32),
         start=start,
         count=counts,

@@ -256,7 +256,7 @@ def _of_group(snapshot: Snapshot, group: Group) -> GroupConditions:
         common = [*inventories, *required, *forbidden, *members, *outside, *tree]
         return GroupConditions(group, _unknown_first(common), [], [])
     common = _unknown_first([*tree, *members, *outside, *forbidden])
-    flat = not snapshot.forest.nested and not len(snapshot.lending)
+    flat = not snapshot.forest.nested and not len(snapshot.sharing)
     if flat or len(amounts) == 1:
         return GroupConditions(group, [*common, *required], amounts, [])
     return GroupConditions(group, common, amounts, required)
@@ -318,7 +318,7 @@ def _of_amount(snapshot: Snapshot, name: str, amount: int) -> Iterator[Condition
     size = snapshot.size
     column = snapshot.column(snapshot.names.class_ids.get(name, -1))
     has_class = column.by_slot(np.ones(len(column.slots), np.bool_), size)
-    is_shared = bool(has_class[snapshot.lending].any())
+    is_shared = bool(has_class[snapshot.sharing].any())
     reason = Reason.NO_SHARING if is_shared else Reason.NO_INVENTORY
     yield Condition(reason, name, has_class, has_class, None, None, amount)
     absent = ~has_class

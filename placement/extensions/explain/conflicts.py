@@ -167,7 +167,7 @@ def _kinds(
     A kind is the set of the conditions that a provider fails, as bits. All providers serve their
     own tree; behind them come the sharing providers, as they serve other trees.
     """
-    sharing = snapshot.lending
+    sharing = snapshot.sharing
 
     def chunks() -> Iterator[Words]:
         for begin in range(0, len(variable), _BITS):
@@ -184,7 +184,7 @@ def _kinds(
 
 def _serving(snapshot: Snapshot, codes: Words, count: int, budget: Budget) -> Iterator[Words]:
     """Yield by root which kinds of providers serve the tree, so many kinds at a time, as bits."""
-    sharing, forest = snapshot.lending, snapshot.forest
+    sharing, forest = snapshot.sharing, snapshot.forest
     for begin in range(0, count, _BITS):
         budget.spend(len(codes) // _SLOTS_OF_STEP)
         inside = (codes >= begin) & (codes < begin + _BITS)

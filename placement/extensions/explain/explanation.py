@@ -246,8 +246,8 @@ def _only_lending(snapshot: Snapshot, request: CandidateRequest) -> Mask:
     def have(name: str, slots: Slots) -> Mask:
         return snapshot.column(snapshot.names.class_ids.get(name, -1)).find(slots)[0]
 
-    if len(snapshot.lending) and len(request.demand) > 1:
-        pools = snapshot.lending[snapshot.forest.count[snapshot.lending] == 1]
+    if len(snapshot.sharing) and len(request.demand) > 1:
+        pools = snapshot.sharing[snapshot.forest.count[snapshot.sharing] == 1]
         for name in OF_HOSTS:
             pools = pools[~have(name, pools)]
         for name in request.demand:

@@ -85,7 +85,7 @@ def _hint_of(
     else:
         suffixes = [one.name for one in conflict.conditions if one.reason is Reason.TOGETHER]
         if len(suffixes) <= _MOST:
-            hint = _only_on(conditions, suffixes, members, snapshot.lending)
+            hint = _only_on(conditions, suffixes, members, snapshot.sharing)
     if hint is None:
         return None
     # it is true of one tree
@@ -109,7 +109,7 @@ def _lone_pool(snapshot: Snapshot, conflict: TreeConflict, name: str) -> Hint | 
     classes = np.zeros(snapshot.size, np.int64)
     for other in snapshot.columns.values():
         classes[other.slots] += 1
-    classes[snapshot.lending] = 0
+    classes[snapshot.sharing] = 0
     slots = column.slots
     alone = slots[(snapshot.forest.count[slots] == 1) & (classes[slots] == 1)]
     for slot in alone[:_MOST_POOLS].tolist():

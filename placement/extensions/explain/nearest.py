@@ -81,7 +81,7 @@ class Misses:
     ) -> None:
         self._snapshot, self._request, self._budget = snapshot, request, budget
         self._conditions, self._fruitless = conditions, fruitless
-        self._lenders = Lenders(AllTrees(snapshot), snapshot.lending.tolist())
+        self._lenders = Lenders(AllTrees(snapshot), snapshot.sharing.tolist())
         joint = [one.roots for one in conflicts if one.joint]
         self._costs = TreeCosts(snapshot, conditions, joint, self._lenders, budget)
 

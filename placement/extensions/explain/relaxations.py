@@ -234,14 +234,14 @@ def _otherwise_fitting(
             roots = roots & served
         for condition in group.of_tree:
             roots = roots & reached(snapshot, condition.own, condition.shared)
-    if not len(snapshot.lending):
+    if not len(snapshot.sharing):
         return found & roots[snapshot.forest.root]
     return found & (roots[snapshot.forest.root] | _lending(snapshot, found))
 
 
 def _lending(snapshot: Snapshot, providers: Mask) -> Mask:
     mask = np.zeros(snapshot.size, np.bool_)
-    mask[snapshot.lending] = True
+    mask[snapshot.sharing] = True
     return mask & providers
 
 

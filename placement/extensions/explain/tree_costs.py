@@ -97,7 +97,7 @@ class TreeCosts:
             np.minimum.at(best, forest.root[forest.alive], own[forest.alive])
         if self._lenders:
             best = best.copy()
-            for slot in snapshot.lending.tolist():
+            for slot in snapshot.sharing.tolist():
                 for key in snapshot.aggregates_of[slot]:
                     roots = snapshot.roots_of_aggregate(key)
                     best[roots] = np.minimum(best[roots], shared[slot])

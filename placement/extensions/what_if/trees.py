@@ -48,4 +48,4 @@ def without(snapshot: Snapshot, roots: Iterable[int]) -> Snapshot:
     gone[list(roots)] = True
     forest = snapshot.forest
     there = dataclasses.replace(forest, alive=forest.alive & ~gone[forest.root])
-    return dataclasses.replace(snapshot, forest=there)
+    return dataclasses.replace(snapshot, forest=there, memo={})

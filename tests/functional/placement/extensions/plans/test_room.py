@@ -299,6 +299,23 @@ def test_what_hosts_hold_that_are_taken_away_is_not_moved(service):
     assert gone["moves"] == []
 
 
+def test_no_plan_counts_on_a_pool_that_is_taken_away(service):
+    """Of the other pool somebody else has to leave, too."""
+    pool(service, "gone", C, DISK_GB=10)
+    stays = pool(service, "stays", DISK_GB=10)
+    for name, uuid, vcpus in (("a", A, 8), ("d", D, 1)):
+        provider(service, name, uuid, VCPU=vcpus, aggregates=[RED])
+    provider(service, "b", B, VCPU=7, DISK_GB=10)
+    provider(service, "e", VCPU=7)
+    hold(service, ONE, **{A: {"VCPU": 7}})
+    hold(service, TWO, **{D: {"VCPU": 1}, stays: {"DISK_GB": 10}})
+    changed = {"if": {"without": [C]}}
+    answer = room(service, "resources=VCPU:8,DISK_GB:8", **changed, limit={"moves": 1})
+    assert (answer["verdict"], answer["moves"]) == ("unknown", [])
+    answer = room(service, "resources=VCPU:8,DISK_GB:8", **changed)
+    assert sorted(move["consumer"] for move in answer["moves"]) == [ONE, TWO]
+
+
 def test_moves_side_by_side(service):
     """Who waits for nobody has nothing in `after`."""
     provider(service, "a", A, VCPU=8)

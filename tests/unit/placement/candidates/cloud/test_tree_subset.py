@@ -10,6 +10,7 @@ import pytest
 
 from placement.candidates.cloud import tree_subset
 from placement.candidates.cloud.tree_subset import AllTrees, subset_of
+from placement.extensions.what_if.trees import without
 from tests.unit.placement.candidates.snapshots import child, host
 
 CLOUD = {
@@ -70,6 +71,16 @@ def test_in_all_trees_the_slots_are_those_of_the_cloud(snapshot):
     assert trees.slot("nobody") is None
     assert trees.in_whole(np.array([4, 5])).tolist() == [4, 5]
     assert trees.roots(["h2.0", "h0"]) == snapshot.roots(["h2.0", "h0"]) == [0, 4]
+
+
+def test_a_subset_of_a_cloud_without_some_trees_has_none_of_their_providers(snapshot):
+    """Whatever the cloud with all of them remembers of the same trees, and the other way round."""
+    anchors, others = np.array([0], np.int32), np.array([snapshot.slot("h2")], np.int32)
+    fewer = without(snapshot, others.tolist())
+
+    for cloud, there in ((snapshot, [1, 1, 1, 1]), (fewer, [1, 1, 0, 0]), (snapshot, [1] * 4)):
+        subset = subset_of(cloud, anchors, others, None, False)
+        assert subset.cloud.forest.alive.tolist() == there
 
 
 class TestMemory:
