@@ -24,7 +24,8 @@ class Contested:
     """A class that several parts ask for.
 
     :param total: how much they ask in all
-    :param sums: what one provider may be asked for, ascending from 0; None: too many to tell
+    :param sums: what one provider may be asked for, ascending from 0; None: rooms are taken as they
+        are
     """
 
     total: int
@@ -32,14 +33,8 @@ class Contested:
 
     def rounded(self, rooms: Numbers) -> Numbers:
         """Return for each room the least one that is as good."""
-        if self.sums is None:
-            return np.clip(rooms.astype(np.int64), 0, min(self.total, _MOST))
-        most = self.sums[-1]
-        cut = np.clip(rooms.astype(np.int64), 0, most)
-        if len(self.sums) > most:
-            # each amount is a sum
-            return cut
-        return self.sums[np.searchsorted(self.sums, cut, "right") - 1]
+        cut = np.clip(rooms.astype(np.int64), 0, min(self.total, _MOST))
+        return cut if self.sums is None else self.sums[np.searchsorted(self.sums, cut, "right") - 1]
 
 
 def contested(parts: Sequence[RequestPart]) -> dict[int, Contested]:
@@ -60,10 +55,14 @@ def contested(parts: Sequence[RequestPart]) -> dict[int, Contested]:
 
 
 def _sums(amounts: Sequence[int]) -> Numbers | None:
-    """Return the sums of any of the amounts; None if there are too many, or too large ones."""
+    """Return the sums of any of the amounts.
+
+    None if there are too many, or too large ones, or if each amount up to the largest is one.
+    """
     sums = {0}
     for amount in amounts:
         sums |= {one + amount for one in sums}
         if len(sums) > _MOST_SUMS:
             return None
-    return None if max(sums) > _MOST else np.array(sorted(sums), np.int64)
+    total = max(sums)
+    return None if total > _MOST or len(sums) > total else np.array(sorted(sums), np.int64)
