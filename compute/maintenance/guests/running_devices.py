@@ -21,10 +21,13 @@ class RunningDevices:
     def __init__(self, nodenames: Collection[str], load_driver: Callable[[], object]) -> None:
         self._nodenames = nodenames
         self._running = RunningGuests(load_driver)
+        self._found: dict[str, str] | None = None
+        self._is_asked = False
 
     def forget(self) -> None:
         """Have the next question ask the driver anew."""
         self._running.forget()
+        self._is_asked = False
 
     def of(self, name: str) -> tuple[str | None, str]:
         """Return the guest that has the device of the provider `name`, and why nobody can tell.
@@ -35,7 +38,9 @@ class RunningDevices:
         address = next((one for one in suffixes if _ADDRESS.fullmatch(one)), None)
         if address is None:
             return None, "no device of a node of this host is called so: its own host can tell"
-        found = self._running.devices()
-        if found is None:
+        if not self._is_asked:
+            self._found = self._running.devices()
+            self._is_asked = True
+        if self._found is None:
             return None, self._running.doubt
-        return found.get(address.lower()), ""
+        return self._found.get(address.lower()), ""

@@ -2,9 +2,15 @@
 
 import pytest
 
-from tests.functional.compute.maintenance.drivers import GIVEN, GUESTS
+from tests.functional.compute.maintenance.drivers import GIVEN, GUESTS, PassingHost
 from tests.functional.compute.maintenance.site import DRIVERS, HOST
-from tests.functional.compute.maintenance.test_devices import ADDRESS, cards, reserved
+from tests.functional.compute.maintenance.test_devices import (
+    ADDRESS,
+    ONE_USE,
+    cards,
+    reserved,
+    stock,
+)
 
 __all__ = ["cards"]
 
@@ -47,6 +53,27 @@ def test_it_is_not_listed_as_burned(site, cards, running):
     (device,) = site.run("devices", "--burned", "--json").json["devices"]
     assert device["uuid"] == cards[3]
     assert f"held by {GUEST} (by the hypervisor alone)" in site.run("devices").out
+
+
+def test_a_list_asks_the_driver_once(site, cards, running, monkeypatch):
+    """However many devices are reserved."""
+    running("PassingHost")
+    with site.placement() as outsider:
+        for number in (4, 5):
+            name = f"{HOST}_{ADDRESS.format(number)}"
+            outsider.provider(name, cards["root"], stock(1), ONE_USE)
+    asked, ask = [], PassingHost.devices_of_guests
+
+    def counted(driver):
+        asked.append(driver)
+        return ask(driver)
+
+    monkeypatch.setattr(PassingHost, "devices_of_guests", counted)
+
+    assert len(site.run("devices", "--burned", "--host", HOST, "--json").json["devices"]) == 3
+    assert len(asked) == 1
+    site.run("devices", "--release", cards[2])
+    assert len(asked) == 2
 
 
 def test_a_guest_with_another_device_is_no_obstacle(site, cards, running):
