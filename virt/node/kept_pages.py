@@ -23,8 +23,11 @@ def kept_pages(conf: cfg.ConfigOpts) -> KeptPages:
         try:
             if size is None:
                 raise ValueError("its size is no number with KB, MB, GB or nothing behind it")
-            pages = int(size[1]) * _UNITS[(size[2] or "").upper()]
-            kept[int(one["node"]), pages] = int(one["count"])
+            kib = int(size[1]) * _UNITS[(size[2] or "").upper()]
+            count = int(one["count"])
+            if count < 0:
+                raise ValueError("its count is less than 0")
+            kept[int(one["node"]), kib] = count
         except (KeyError, ValueError) as error:
             raise exceptions.InvalidConfiguration(
                 f"reserved_huge_pages: can't read {dict(one)}, which should be like "

@@ -29,7 +29,13 @@ def test_pages_are_read_as_nova_reads_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["node:0,count:3", "node:0,size:2T,count:3", "node:x,size:4,count:1"]
+    "line",
+    [
+        "node:0,count:3",
+        "node:0,size:2T,count:3",
+        "node:x,size:4,count:1",
+        "node:0,size:4,count:-1",
+    ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path, line):
     with pytest.raises(InvalidConfiguration, match="reserved_huge_pages: can't read"):
