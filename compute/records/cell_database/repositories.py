@@ -208,9 +208,12 @@ class OwnAllocations(_Repository[OwnAllocation]):
             self._store.add(OwnAllocation(consumer_uuid, node_uuid), "own allocation")
 
     def classes_of_node(self, node_uuid: str) -> dict[str, set[str]]:
-        """Return consumer → the classes of a node of which its tracker wrote them some."""
+        """Return consumer → the classes of a node of which its tracker wrote them some.
+
+        The consumers are those of `of_node`: not all records are read for each of many nodes.
+        """
         found: dict[str, set[str]] = {}
-        for own in self._store.find():
+        for own in self._store.find(consumer_uuid=list(self.of_node(node_uuid))):
             node, _, name = own.node_uuid.partition(" ")
             if node == node_uuid and name:
                 found.setdefault(own.consumer_uuid, set()).add(name)

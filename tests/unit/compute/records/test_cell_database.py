@@ -184,7 +184,9 @@ class TestOwnAllocations:
 
     def test_classes_are_kept_beside_them(self, cell):
         own = cell.own_allocations
-        own.add("a", "n")
+        for consumer, node in (("a", "n"), ("a", "m"), ("b", "m")):
+            own.add(consumer, node)
+        own.add_class("b", "m", "VGPU")
         for node, name in (("n", "VGPU"), ("n", "CUSTOM_A"), ("n", "VGPU"), ("m", "VGPU")):
             own.add_class("a", node, name)
         kept = own.classes_of_node("n")
@@ -192,7 +194,7 @@ class TestOwnAllocations:
         own.discard_class("a", "n", "UNKNOWN")
         assert (kept, own.of_node("n")) == ({"a": {"VGPU", "CUSTOM_A"}}, {"a"})
         assert own.classes_of_node("n") == {"a": {"CUSTOM_A"}}
-        assert own.classes_of_node("m") == {"a": {"VGPU"}}
+        assert own.classes_of_node("m") == {"a": {"VGPU"}, "b": {"VGPU"}}
 
 
 class TestAggregatesAndMappings:
