@@ -24,6 +24,7 @@ from placement.candidates.live import loading
 from placement.candidates.request import CandidateRequest, Group
 from placement.extensions.plans.room import Wish, room
 from placement.extensions.plans.terms import Movable, Terms
+from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.storage import tables
 from placement.storage.database.engine import Database, DatabaseSettings
 
@@ -85,8 +86,7 @@ def line(database: Database, cloud: Snapshot, cores: int) -> list[str]:
         begin = time.thread_time()
         found = room(
             database,
-            lambda: cloud,
-            (),
+            WhatIf(database, lambda: cloud, {}),
             Wish(request),
             Terms(Movable()),
             lambda: Budget(LIMIT, None, clock=time.thread_time),

@@ -14,19 +14,19 @@ from placement.storage.tables import allocations, consumer_types, consumers
 _BATCH = 4096
 
 _TYPES = sa.select(consumer_types.c.id, consumer_types.c.name)
+_OF_TYPES = sa.or_(
+    among(consumers.c.consumer_type_id, "types"),
+    sa.and_(
+        sa.bindparam("untyped", type_=sa.Integer) == 1,
+        consumers.c.consumer_type_id.is_(None),
+    ),
+)
 _AMOUNTS = (
-    sa.select(allocations.c.resource_provider_id, allocations.c.used)
-    .select_from(allocations.join(consumers, consumers.c.uuid == allocations.c.consumer_id))
-    .where(
-        allocations.c.resource_class_id == sa.bindparam("class_id", type_=sa.Integer),
-        sa.or_(
-            among(consumers.c.consumer_type_id, "types"),
-            sa.and_(
-                sa.bindparam("untyped", type_=sa.Integer) == 1,
-                consumers.c.consumer_type_id.is_(None),
-            ),
-        ),
+    sa.select(
+        allocations.c.resource_provider_id, allocations.c.used, sa.case((_OF_TYPES, 1), else_=0)
     )
+    .select_from(allocations.join(consumers, consumers.c.uuid == allocations.c.consumer_id))
+    .where(allocations.c.resource_class_id == sa.bindparam("class_id", type_=sa.Integer))
 )
 _LARGEST = (
     sa.select(allocations.c.consumer_id, sa.func.max(allocations.c.used))
@@ -40,9 +40,9 @@ _LARGEST = (
 def amounts(
     connection: Connection, class_id: int, types: Collection[str]
 ) -> Iterator[Sequence[Any]]:
-    """Yield rows of (provider id, amount), some at a time: one for each allocation of the class.
+    """Yield rows of (provider id, amount, 1 or 0), some at a time: each allocation of a class.
 
-    :param types: of consumers of these types; `unknown`: of those without one
+    :param types: 1 stands for consumers of these types; `unknown`: for those without one
     """
     ids = [key for key, name in connection.execute(_TYPES) if name in types]
     values = {"class_id": class_id, "types": ids or [-1], "untyped": int(UNKNOWN_TYPE in types)}

@@ -37,8 +37,7 @@ def room(call: Call) -> flask.Response:
     )
     found = room_of(
         call.database,
-        what_if.current,
-        what_if.freed,
+        what_if,
         wish,
         terms,
         lambda: budget_of(call, time.thread_time),

@@ -19,8 +19,7 @@ def moves_of(call: Call, request: CandidateRequest, what_if: WhatIf, budget: Bud
         call.authorize("berth:plans")
         found = room(
             call.database,
-            what_if.current,
-            what_if.freed,
+            what_if,
             Wish(request),
             terms,
             lambda: budget.share(1),

@@ -1,16 +1,22 @@
-"""Who holds something of a tree, read as the planner comes to it."""
+"""Who holds something of a tree, read as the planner comes to it.
 
-import collections
+What is read is newer than the cloud. A tree where somebody wrote meanwhile is left out.
+"""
+
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+import numpy as np
+
 from placement.candidates.budget import OutOfMemory
+from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.domain.consumer import UNKNOWN_TYPE
 from placement.extensions.evacuation.movers import SlotClass, Taken, demands_of
 from placement.extensions.plans.terms import Terms
+from placement.extensions.plans.written import written
 from placement.storage import holdings, movable_amounts
 from placement.storage.database.engine import Connection, Database
 from placement.storage.holdings import HeldRow
@@ -51,12 +57,19 @@ class Occupant:
 class Occupants:
     """The consumers of a cloud, as far as they were read.
 
+    :param stored: the cloud as the database has it; `cloud` may be changed
     :param freed: uuids of consumers that count as if they held nothing
     """
 
     def __init__(
-        self, database: Database, cloud: Snapshot, terms: Terms, freed: Collection[str]
+        self,
+        database: Database,
+        cloud: Snapshot,
+        stored: Snapshot,
+        terms: Terms,
+        freed: Collection[str],
     ) -> None:
+        self.stored = stored
         self._database, self._cloud, self._terms, self._freed = database, cloud, terms, freed
         self._sharing = frozenset(cloud.sharing.tolist())
         self._known: dict[str, Occupant] = {}
@@ -65,10 +78,10 @@ class Occupants:
         self._of_root: dict[int, list[Occupant]] = {}
         self._of_pool: dict[int, list[Occupant]] = {}
         self._rows = 0
-        #: whether all that was asked for is known: nobody wrote meanwhile
+        #: whether all that was asked for is known, and nobody wrote meanwhile
         self.complete = True
         named = terms.constraints.named | (terms.movable.only or frozenset())
-        self.named = {one.uuid: one for one in self.of_consumers(sorted(named))}
+        self.named = {one.uuid: one for one in self.of_consumers(sorted(named.difference(freed)))}
 
     def of_consumers(self, uuids: Sequence[str]) -> list[Occupant]:
         """Return consumers by their uuids; those that hold nothing are missing."""
@@ -81,35 +94,40 @@ class Occupants:
         """Return those that may move away from some trees, by root."""
         wanted = list(roots)
         missing = [root for root in wanted if root not in self._of_root]
-        if missing and self._terms.movable.only is not None:
-            everybody: Iterable[Occupant] = self.named.values()
-            self._sort(missing, everybody)
-        elif missing:
+        if missing:
             ids = self._cloud.register.ids[missing].tolist()
             found = self._read(lambda connection: list(holdings.of_trees(connection, ids)))
             self._sort(missing, found)
         return {root: self._of_root[root] for root in wanted}
 
-    def _sort(self, roots: list[int], holders: Iterable[Occupant]) -> None:
-        wanted = frozenset(roots)
-        for root in roots:
-            self._of_root[root] = []
+    def _sort(self, roots: list[int], holders: Sequence[Occupant]) -> None:
+        forest = self._cloud.forest
+        members = np.sort(np.concatenate([forest.members(root) for root in roots]))
+        newer = {int(forest.root[slot]) for slot in self._written(members, holders)}
+        wanted = frozenset(roots) - newer
+        self.complete = self.complete and not newer
+        self._of_root.update((root, []) for root in roots)
         for one in holders:
             for home in one.homes & wanted:
                 if one.movable:
                     self._of_root[home].append(one)
-        for root in roots:
-            self._check(root)
 
-    def _check(self, root: int) -> None:
-        """Leave out a tree whose consumers hold more than the cloud has it: they are newer."""
-        sums: collections.Counter[SlotClass] = collections.Counter()
-        for one in self._of_root[root]:
-            for key, amount in one.held.items():
-                if key[0] not in self._sharing:
-                    sums[key] += amount
-        if any(amount > self._cloud.used(key[1], key[0]) for key, amount in sums.items()):
-            self._of_root[root], self.complete = [], False
+    def _written(self, slots: Slots, holders: Iterable[Occupant]) -> set[int]:
+        """Return the slots of those providers where somebody wrote after the cloud was read.
+
+        :param slots: of these providers, ascending
+        :param holders: all that hold anything of them now
+        """
+        by_class: dict[int, list[tuple[int, int]]] = {key: [] for key in self.stored.columns}
+        for one in holders:
+            for (slot, class_id), amount in one.held.items():
+                by_class.setdefault(class_id, []).append((slot, amount))
+        known = slots[slots < self.stored.size]
+        found: set[int] = set()
+        for class_id, pairs in by_class.items():
+            held = np.array(pairs, np.int64).reshape(-1, 2)
+            found.update(written(self.stored, known, class_id, held[:, 0], held[:, 1]).tolist())
+        return found
 
     def of_pool(self, slot: int) -> list[Occupant]:
         """Return those that hold most of a sharing provider, and may move."""
@@ -120,8 +138,10 @@ class Occupants:
                     connection, [provider_id], _OF_POOL + 1
                 )
             )
-            self.complete = self.complete and len(uuids) <= _OF_POOL
             found = self.of_consumers(uuids[:_OF_POOL])
+            whole = len(uuids) <= _OF_POOL
+            whole = whole and not self._written(np.array([slot], np.int32), found)
+            self.complete = self.complete and whole
             self._of_pool[slot] = [one for one in found if one.movable]
         return self._of_pool[slot]
 
@@ -134,10 +154,9 @@ class Occupants:
             raise OutOfMemory
         found = []
         for uuid, rows in by_consumer.items():
-            if uuid not in self._known and uuid not in self._freed:
+            if uuid not in self._known:
                 self._known[uuid] = self._holder(uuid, rows)
-            if uuid in self._known:
-                found.append(self._known[uuid])
+            found.append(self._known[uuid])
         return found
 
     def _holder(self, uuid: str, rows: Sequence[HeldRow]) -> Occupant:
@@ -154,6 +173,7 @@ class Occupants:
         # that is gone in a changed cloud stays where it is
         whole = len(held) == len(rows) and bool(homes)
         whole = whole and all(cloud.forest.alive[home] for home in homes)
+        whole = whole and uuid not in self._freed
         movable = whole and self._terms.movable.allows(uuid, first.type_name, len(homes))
         asked = self._terms.requests.get(uuid)
         kind: object = tuple(held.items()) if asked is None else uuid

@@ -3,6 +3,9 @@
 Whoever moves away gives back, of each inventory, at most what the largest consumers hold of it. So
 a tree that has no candidate even as if the two largest holders of each of its inventories were gone
 needs three moves. The search itself says which trees have candidates then.
+
+The amounts are newer than the cloud. Where somebody wrote meanwhile, it isn't known who may leave:
+there, nothing counts as used.
 """
 
 import dataclasses
@@ -12,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.candidates.budget import Budget
-from placement.candidates.cloud.columns import Column
+from placement.candidates.cloud.columns import Column, Slots
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.extensions.plans.occupants import Occupants
 from placement.extensions.plans.terms import Movable
+from placement.extensions.plans.written import written
 from placement.storage import movable_amounts
 from placement.storage.database.engine import Connection, Database
 
@@ -44,6 +48,8 @@ class Relaxed:
         self._holders, self._budget = holders, budget
         #: by class: slots and amounts of single consumers, by slot, the largest first
         self._amounts: dict[int, tuple[_Array, _Array]] = {}
+        #: by class: the slots of providers where somebody wrote meanwhile
+        self._written: dict[int, Slots] = {}
         self._clouds: dict[object, Snapshot] = {}
 
     def cloud(
@@ -78,13 +84,13 @@ class Relaxed:
             slots, amounts = slots[places < gone], amounts[places < gone]
         sums = np.bincount(slots, amounts, self._cloud.size).astype(np.int64)
         used = np.maximum(column.used - sums[column.slots], 0)
+        used[np.isin(column.slots, self._written[class_id])] = 0
         return Column.of_kinds(column.slots, column.kinds, column.stocks, used)
 
     def _of(self, class_id: int) -> tuple[_Array, _Array]:
         if class_id not in self._amounts:
-            if self._movable.only is None:
-                slots, amounts = self._read(class_id)
-            else:
+            slots, amounts = self._read(class_id)
+            if self._movable.only is not None:
                 slots, amounts = self._of_named(class_id)
             order = np.lexsort((-amounts, slots))
             self._amounts[class_id] = slots[order], amounts[order]
@@ -102,7 +108,7 @@ class Relaxed:
         return found[:, 0], found[:, 1]
 
     def _read(self, class_id: int) -> tuple[_Array, _Array]:
-        parts: list[_Array] = [np.zeros((0, 2), np.int64)]
+        parts: list[_Array] = [np.zeros((0, 3), np.int64)]
 
         def read(connection: Connection) -> None:
             del parts[1:]
@@ -112,8 +118,12 @@ class Relaxed:
 
         self._database.read(read)
         found = np.concatenate(parts)
-        slots = self._cloud.register.slot_of_id.slots(found[:, 0]).astype(np.int64)
-        return slots[slots >= 0], found[slots >= 0, 1]
+        stored = self._holders.stored
+        slots = stored.register.slot_of_id.slots(found[:, 0]).astype(np.int64)
+        slots, amounts, able = slots[slots >= 0], found[slots >= 0, 1], found[slots >= 0, 2] == 1
+        everybody = np.arange(stored.size, dtype=np.int32)
+        self._written[class_id] = written(stored, everybody, class_id, slots, amounts)
+        return slots[able], amounts[able]
 
 
 def changed(cloud: Snapshot, changes: Mapping[tuple[int, int], int]) -> Snapshot:

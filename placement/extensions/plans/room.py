@@ -21,6 +21,7 @@ from placement.extensions.plans.occupants import Occupants
 from placement.extensions.plans.planner import MovePlan, MovePlanner
 from placement.extensions.plans.relaxed import ALL, Relaxed
 from placement.extensions.plans.terms import Terms, check_terms
+from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.extensions.what_if.trees import check_roots
 from placement.storage.database.engine import Database
 
@@ -74,8 +75,7 @@ class Room:
 
 def room(
     database: Database,
-    current: Callable[[], Snapshot],
-    freed: Collection[str],
+    what_if: WhatIf,
     wish: Wish,
     terms: Terms,
     budgets: Callable[[], Budget],
@@ -86,18 +86,18 @@ def room(
     a class that doesn't exist and for terms that name what doesn't exist, what a search raises of a
     wrong request, and SearchAbandoned if the client left.
 
-    :param current: returns the cloud, perhaps as if it were different
-    :param freed: uuids of consumers that count as if they held nothing
+    :param what_if: the cloud, perhaps as if it were different
     :param budgets: returns what a search may cost, whose time starts when it is called
     """
-    cloud = current()
+    stored, cloud = what_if.before_and_after()
     if wish.within is not None:
         check_roots(cloud, wish.within)
     if wish.by is not None and wish.by not in cloud.names.class_ids:
         raise BadRequest(f"by: there is no resource class {wish.by!r}.")
     check_terms(cloud, terms)
     try:
-        return _RoomSearch(database, cloud, freed, wish, terms, budgets).run()
+        holders = Occupants(database, cloud, stored, terms, what_if.freed)
+        return _RoomSearch(database, cloud, holders, wish, terms, budgets).run()
     except Abandoned as ended:
         raise error_of(ended, cloud, budgets()) from ended
     except SearchEnded:
@@ -109,7 +109,7 @@ class _RoomSearch:
         self,
         database: Database,
         cloud: Snapshot,
-        freed: Collection[str],
+        holders: Occupants,
         wish: Wish,
         terms: Terms,
         budgets: Callable[[], Budget],
@@ -124,7 +124,6 @@ class _RoomSearch:
             forest = dataclasses.replace(cloud.forest, anchors=anchors & cloud.forest.is_root)
         self._seat = Seat(dataclasses.replace(wish.request, limit=None), None, forest)
         by = None if wish.by is None else cloud.names.class_ids[wish.by]
-        holders = Occupants(database, cloud, terms, freed)
         self._relaxed = Relaxed(database, cloud, terms.movable, holders, self._budget())
         self._places = Places(self._budget)
         self._clearings = Clearings(holders, self._relaxed, self._places, terms, by)

@@ -44,7 +44,7 @@ class WhatIf:
         self._database, self._current, self._change = database, current, change
         #: of each provider that doesn't exist: the uuid it is like, and the root's new name
         self._new: dict[str, tuple[str, str, str]] = {}
-        #: the cloud of the last answer of `current`, and that answer
+        #: the last answer of `before_and_after`
         self._known: tuple[Snapshot, Snapshot] | None = None
 
     @property
@@ -54,8 +54,13 @@ class WhatIf:
 
     def current(self) -> Snapshot:
         """Return the changed cloud; the same again, as long as nobody wrote."""
+        return self.before_and_after()[1]
+
+    def before_and_after(self) -> tuple[Snapshot, Snapshot]:
+        """Return the cloud as it is, and the changed one."""
         if not self._change:
-            return self._current()
+            cloud = self._current()
+            return cloud, cloud
         if self.freed:
             before, held = held_by(self._database, self._current, self.freed)
             cloud = freed(before, held)
@@ -63,7 +68,7 @@ class WhatIf:
             before = cloud = self._current()
         if self._known is None or self._known[0] is not before:
             self._known = before, self._changed(cloud)
-        return self._known[1]
+        return self._known
 
     def _changed(self, cloud: Snapshot) -> Snapshot:
         drafts = Drafts(cloud, MOST_CHANGED)

@@ -3,6 +3,7 @@
 import pytest
 
 from placement.extensions.plans import handler
+from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.http.extensions import PREFIX
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
     ONE,
@@ -314,6 +315,39 @@ def test_no_plan_counts_on_a_pool_that_is_taken_away(service):
     assert (answer["verdict"], answer["moves"]) == ("unknown", [])
     answer = room(service, "resources=VCPU:8,DISK_GB:8", **changed)
     assert sorted(move["consumer"] for move in answer["moves"]) == [ONE, TWO]
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("resources=VCPU:4", {}),
+        (f"resources=VCPU:4&in_tree={A}", {"movable": {"except": [TWO]}}),
+        (f"resources=VCPU:8&in_tree={A}", {}),
+        ("resources=VCPU:4", {"movable": {"only": [ONE]}}),
+    ],
+)
+def test_who_leaves_during_the_question_proves_nothing(three, monkeypatch, query, terms):
+    """At the moment of the cloud, ONE holds something that it could hold elsewhere."""
+    provider(three, "d", D, VCPU=2)
+    hold(three, numbered("c", 5), **{D: {"VCPU": 2}})
+    clouds = WhatIf.before_and_after
+
+    def before_it_leaves(what_if):
+        found = clouds(what_if)
+        expect(three.delete(f"/allocations/{ONE}"), 204)
+        return found
+
+    monkeypatch.setattr(WhatIf, "before_and_after", before_it_leaves)
+    answer = room(three, query, **terms)
+    assert (answer["verdict"], answer["exact"]) == ("unknown", False)
+
+
+@pytest.mark.parametrize(
+    "change", [{"freed": [ONE]}, {"add": [{"like": C, "empty": False}]}, {"without": [C]}]
+)
+def test_a_changed_cloud_proves_as_much(three, change):
+    answer = room(three, "resources=VCPU:8", limit={"moves": 10}, **{"if": change})
+    assert (answer["verdict"], answer["exact"]) == ("impossible", True)
 
 
 def test_moves_side_by_side(service):

@@ -1,0 +1,35 @@
+"""Where somebody wrote after a cloud was read: its usage isn't the sum of what is held there."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.candidates.cloud.columns import Slots
+from placement.candidates.cloud.snapshot import Snapshot
+
+
+def written(
+    cloud: Snapshot,
+    among: Slots,
+    class_id: int,
+    slots: npt.NDArray[Any],
+    amounts: npt.NDArray[Any],
+) -> Slots:
+    """Return those providers of which the cloud says something else than their allocations.
+
+    :param among: the slots of these providers, ascending
+    :param slots: of the providers of all allocations of the class; others' are left out
+    :param amounts: theirs, in the same order
+    """
+    used = np.zeros(len(among), np.int64)
+    column = cloud.column(class_id)
+    there, at = column.find(among)
+    used[there] = column.usage.take(at[there])
+    for (slot, stray_class), amount in cloud.stray_usage.items():
+        if stray_class == class_id:
+            used[among == slot] = amount
+    inside = np.isin(slots, among)
+    held = np.bincount(np.searchsorted(among, slots[inside]), amounts[inside], len(among))
+    found: Slots = among[held != used]
+    return found
