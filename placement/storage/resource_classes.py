@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 from collections.abc import Collection, Iterable
-from typing import cast
 
 import os_resource_classes
 import sqlalchemy as sa
@@ -59,10 +58,9 @@ def ids_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     return _ids_of(connection, names, _BY_NAME)
 
 
-def standard_ids(names: Iterable[str]) -> dict[str, int] | None:
-    """Return the ids by name; None if one of the classes isn't a standard class."""
-    found = {name: _STANDARD_IDS.get(name) for name in names}
-    return None if None in found.values() else cast(dict[str, int], found)
+def are_standard(names: Iterable[str]) -> bool:
+    """Return whether all of the classes are standard classes: `ids_of` asks nothing for these."""
+    return all(name in _STANDARD_IDS for name in names)
 
 
 def ids_to_store(connection: Connection, names: Iterable[str]) -> dict[str, int]:

@@ -30,7 +30,7 @@ from placement.storage.driver.list_parameters import among
 from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.feed_kinds import ChangeKind
 from placement.storage.locking import Hold, locking
-from placement.storage.resource_classes import standard_ids
+from placement.storage.resource_classes import are_standard, ids_of
 from placement.storage.tables import (
     allocations,
     consumer_types,
@@ -298,8 +298,8 @@ def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
         not any(isinstance(request.generation, Unchecked) for request in requests)
         and all(request.allocations for request in requests)
         and len({request.uuid for request in requests}) == len(requests)
-        and sum(1 for request in requests for _ in _entries(request)) <= MOST_ENTRIES
-        and standard_ids(name for request in requests for name in _names(request)) is not None
+        and sum(1 for _ in _names(requests)) <= MOST_ENTRIES
+        and are_standard(_names(requests))
     )
 
 
@@ -316,8 +316,13 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
         lock = providers.lock_question(connection, named)
         assert lock is not None
         connection.later(*lock)
-    classes = standard_ids(name for request in requests for name in _names(request)) or {}
-    entries = [(request.uuid, *entry) for request in requests for entry in _entries(request)]
+    class_ids = ids_of(connection, _names(requests))
+    entries = [
+        (request.uuid, provider, class_ids[name], amount)
+        for request in requests
+        for provider, resources in request.allocations.items()
+        for name, amount in resources.items()
+    ]
     values = {
         "uuids": uuids,
         "named": named,
@@ -330,23 +335,16 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
         "types": [request.type_name for request in requests],
         "consumers": [consumer for consumer, _, _, _ in entries],
         "providers": [provider for _, provider, _, _ in entries],
-        "classes": [classes[name] for _, _, name, _ in entries],
+        "classes": [class_id for _, _, class_id, _ in entries],
         "amounts": [amount for _, _, _, amount in entries],
         "now": utcnow(),
     }
-    lane = feed_lanes.advance(feed_lanes.home(connection), len(named)) | change_feed.usual_values()
+    lane = feed_lanes.advance(feed_lanes.home(connection)) | change_feed.usual_values()
     connection.later(_WRITE[are_new], lane | values)
     connection.end_with_these()
 
 
-def _names(request: ConsumerRequest) -> Iterator[str]:
-    return itertools.chain.from_iterable(request.allocations.values())
-
-
-def _entries(request: ConsumerRequest) -> list[tuple[str, str, int]]:
-    """Return provider, class and amount of each requested allocation."""
-    return [
-        (provider, name, amount)
-        for provider, resources in request.allocations.items()
-        for name, amount in resources.items()
-    ]
+def _names(requests: Sequence[ConsumerRequest]) -> Iterator[str]:
+    """Yield the class of each requested allocation."""
+    for request in requests:
+        yield from itertools.chain.from_iterable(request.allocations.values())

@@ -157,9 +157,10 @@ def _append(
             "providers": list(kinds),
             "kinds": [int(kind) for kind in kinds.values()],
             "uuids": [deleted.get(provider_id) for provider_id in kinds],
+            "count": count,
             "now": now,
         }
-        last = connection.execute(_ADVANCE_AND_APPEND, feed_lanes.advance(here, count) | given)
+        last = connection.execute(_ADVANCE_AND_APPEND, feed_lanes.advance(here) | given)
         if last.scalar() is not None:
             return last.scalar() - count + 1, False
         stretch = feed_lanes.open_lane(connection, here, count)

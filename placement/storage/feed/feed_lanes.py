@@ -62,7 +62,9 @@ _FOUND = _FREE.cte("free")
 
 
 def advance_free(count: sa.ColumnElement[int]) -> Any:
-    """Make a statement that takes positions of a free lane; `advance` makes its parameters.
+    """Make a statement that takes so many positions of a free lane.
+
+    `advance` makes its parameters, except those of the count.
 
     For databases with UPDATE … RETURNING.
     """
@@ -78,7 +80,7 @@ def advance_free(count: sa.ColumnElement[int]) -> Any:
     )
 
 
-#: the parameter `count` of `advance`
+#: the count as a parameter
 COUNT = sa.bindparam("count", type_=sa.BigInteger)
 _ADVANCE_FREE = Compiled(advance_free(COUNT))
 _ADVANCE_KNOWN = Compiled(
@@ -105,9 +107,9 @@ def home(connection: Connection) -> int:
     return int(connection.info.get(CLUSTER, 0))
 
 
-def advance(here: int, count: int) -> dict[str, int]:
-    """Return the parameters of `advance_free(COUNT)` that take `count` positions."""
-    return {"here": here, "count": count, "new_mark": new_mark()}
+def advance(here: int) -> dict[str, int]:
+    """Return the parameters of `advance_free`."""
+    return {"here": here, "new_mark": new_mark()}
 
 
 def new_mark() -> int:
@@ -117,9 +119,8 @@ def new_mark() -> int:
 
 def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
     """Take the next positions of a free lane; return None if no lane is free."""
-    values = advance(here, count)
     if connection.dialect.update_returning:
-        found = connection.execute(_ADVANCE_FREE, values).first()
+        found = connection.execute(_ADVANCE_FREE, {**advance(here), "count": count}).first()
         return None if found is None else Stretch(found[0], found[1] - count + 1, found[2])
     found = connection.execute(_FREE_AND_STATE, {"here": here}).first()
     if found is None:
@@ -132,7 +133,7 @@ def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
             "lane": lane,
             "last": position + count,
             "old": mark,
-            "new_mark": values["new_mark"],
+            "new_mark": new_mark(),
         },
     )
     return Stretch(lane, position + 1, mark)
