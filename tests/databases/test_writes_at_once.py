@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from placement.storage import writes_at_once
 from placement.storage.driver import drivers
+from placement.storage.feed import change_feed
 from tests.databases.questions import ask, connected
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually
@@ -134,6 +135,26 @@ def test_a_session_that_was_silent_for_long_gets_the_commit_by_itself(
     expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
     assert len(messages) > 1
     assert all("COMMIT" not in message for message in messages)
+
+
+def test_a_claim_is_told_while_others_keep_all_lanes_of_the_change_feed(database_url):
+    service = filled(database_url)
+    before = len(service.ask(TABLES["feed"]))
+    with connected(database_url) as other, other.begin():
+        other.execute(sa.text("SELECT id FROM berth_change_lanes FOR UPDATE"))
+        expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
+    assert len(service.ask(TABLES["feed"])) == before + 1
+
+
+def test_a_claim_after_which_the_change_feed_is_trimmed_is_not_one_message(
+    database_url, messages, monkeypatch
+):
+    monkeypatch.setattr(change_feed, "TRIM_EVERY", 1)
+    service = filled(database_url)
+    messages.clear()
+    expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
+    assert len(messages) > 1
+    assert "COMMIT" not in messages[-1]
 
 
 def test_a_consumer_that_was_stored_after_the_locks_is_locked_first(database_url):
