@@ -241,8 +241,8 @@ def split_instances(connection: Connection) -> Iterator[SplitInstance]:
     }
     migrating = {
         consumer_id
-        for ids in lists(projects)
-        for consumer_id, root_id in connection.execute(_TREES_OF_CONSUMERS, {"ids": ids})
+        for some in lists(projects)
+        for consumer_id, root_id in connection.execute(_TREES_OF_CONSUMERS, {"ids": some})
         if root_id in migrating_from[projects[consumer_id]]
     }
     for consumer_id, passed in zip(ids, times, strict=True):

@@ -17,9 +17,11 @@ NUMBERED = "numeric_dollar"
 _STYLES = {"psycopg": NUMBERED, "pysqlite": "qmark"}
 _OTHER_STYLE = "format"
 
-#: when a session last answered, and for how many seconds it counts as one that is there: that the
-#: server failed over shows at the next message only
-_ANSWERED, _IS_THERE = "berth_answered", 30
+#: in what is known of a session: when it last answered
+_ANSWERED = "berth_answered"
+#: for how many seconds after an answer a session counts as one that is there: that the server
+#: failed over shows at the next message only
+_IS_THERE = 30
 
 #: a text; its values by position, or a list of such values for one row each; whether it is a list
 Call = tuple[str, Any, bool]
