@@ -10,6 +10,10 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 
+from tests.functional.compute.maintenance import adopted
+from tests.functional.compute.maintenance import test_adopt_meanwhile as interruption
+from tests.functional.compute.maintenance import test_adopt_names as renaming
+from tests.functional.compute.maintenance import test_adopt_over_capacity as excess
 from tests.functional.compute.maintenance import test_adopt_provider as adoption
 from tests.functional.compute.maintenance import test_devices as devices
 from tests.functional.compute.maintenance import test_drain_plan as draining
@@ -22,7 +26,7 @@ from tests.reference.starting import Starter, wait_for
 
 __all__ = ["own_logging"]
 
-cards, full, host, outsider = devices.cards, draining.full, adoption.host, adoption.outsider
+cards, full, host, outsider = devices.cards, draining.full, adopted.host, adopted.outsider
 release = devices.TestMeanwhile.release
 
 test_lists = devices.test_devices_are_listed_with_whoever_holds_them
@@ -47,12 +51,12 @@ test_limit = draining.test_more_candidates_than_the_limit_are_asked_for_if_the_f
 test_rebuilt = adoption.test_a_rebuilt_host_gets_all_that_its_provider_has
 test_again = adoption.test_a_second_run_has_nothing_to_do
 test_rehearsed = adoption.test_a_dry_run_tells_the_same_steps_and_writes_nothing
-test_interrupted = adoption.test_an_interrupted_run_is_completed_by_the_next
-test_excess = adoption.test_what_is_over_capacity_moves_and_stays_over_capacity
+test_interrupted = interruption.test_an_interrupted_run_is_completed_by_the_next
+test_excess = excess.test_what_is_over_capacity_moves_and_stays_over_capacity
 test_device = adoption.test_a_device_for_one_use_moves_with_its_guest
 test_empty = adoption.test_an_empty_provider_is_replaced_without_a_reshape
-TestAdoptionMeanwhile = adoption.TestMeanwhile
-TestAnotherName = adoption.TestAnotherName
+TestAdoptionMeanwhile = interruption.TestMeanwhile
+TestAnotherName = renaming.TestAnotherName
 TestRefused = adoption.TestRefused
 
 cloud, beside = meeting.cloud, meeting.beside

@@ -13,8 +13,8 @@ from compute.records.aggregate import Aggregate, HostMapping
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Flavor
 from compute.records.node_identity import FILE_NAME
+from tests.functional.compute.maintenance.adopted import NEW, OLD, RACK
 from tests.functional.compute.maintenance.site import HOST, INVENTORY
-from tests.functional.compute.maintenance.test_adopt_provider import NEW, OLD, RACK
 from virt.fake import FakeNUMAReshapeDriver
 
 SHARE = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 20}

@@ -5,13 +5,15 @@ Once the write has not arrived, once it has, and nobody was told. An ordinary ru
 
 import pytest
 
+from tests.functional.compute.maintenance.adopted import NEW, OLD
 from tests.functional.compute.maintenance.counted_kills import killing_at
 from tests.functional.compute.maintenance.second_actors import Cloud
-from tests.functional.compute.maintenance.test_adopt_provider import NEW, OLD
 from virt.fake import MediumFakeDriver
 
 pytestmark = pytest.mark.usefixtures("forking")
 
+#: of the cloud in which all act
+DRIVER = "fake.FakeNUMAReshapeDriver"
 #: as many writes as a command here makes, and one more
 MOST_WRITES = 8
 #: at which of them an ordinary run kills
@@ -116,9 +118,6 @@ def test_a_plan_that_is_killed_at_a_request_has_written_nothing(sqlite_site, num
             assert killing.at(number, *cloud.readers["drain"], reads=True)
             assert sqlite_site.rows() == before
             assert cloud.act("drain") in (0, 3)
-
-
-DRIVER = "fake.FakeNUMAReshapeDriver"
 
 
 def cloud_before(name, site, outsider):

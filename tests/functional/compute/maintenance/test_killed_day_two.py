@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from compute.maintenance.devices import RELEASED_DEVICES
 from compute.maintenance.journal import entries
+from tests.functional.compute.maintenance.adopted import NEW, OLD, RACK, STOCK, build
 from tests.functional.compute.maintenance.killable import KILLS, Command
-from tests.functional.compute.maintenance.test_adopt_provider import NEW, OLD, RACK, STOCK, build
 from tests.functional.compute.maintenance.test_killed import holdings
 
 NAMES = {OLD: "first", NEW: "second"}

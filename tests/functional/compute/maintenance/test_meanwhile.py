@@ -10,9 +10,9 @@ from compute import exceptions
 from compute.report.trees.associations import Associations
 from compute.report.trees.whole_trees import HOLDERS
 from compute.report.wire.transport import Transport
+from tests.functional.compute.maintenance.adopted import NOTHING
 from tests.functional.compute.maintenance.drivers import CONTESTS
 from tests.functional.compute.maintenance.site import DRIVERS
-from tests.functional.compute.maintenance.test_adopt_provider import NOTHING
 from virt.fake.driver import node_uuid
 
 WHOLE_TREE = f"/berth/v1/provider_trees/{node_uuid('node-a')}"

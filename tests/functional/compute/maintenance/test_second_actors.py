@@ -6,11 +6,10 @@ Afterwards all commands run again, and the cloud is as if each had been alone.
 import pytest
 
 from compute.report.wire.transport import Transport
+from tests.functional.compute.maintenance.adopted import NOTHING
+from tests.functional.compute.maintenance.counted_kills import QUESTIONS
 from tests.functional.compute.maintenance.second_actors import Cloud
-from tests.functional.compute.maintenance.test_adopt_provider import NOTHING
 
-#: POST requests that change nothing
-QUESTIONS = ("/berth/v1/allocations/query", "/berth/v1/capacity")
 WRITERS = ("adopt", "migrate", "heal", "heal --force", "audit --delete", "release", "sync")
 READERS = (
     *("audit", "heal --dry-run", "migrate --dry-run", "devices", "drain", "tree", "consumers"),
