@@ -15,7 +15,7 @@ from tests.properties.worlds import clouds, questions
 
 QUESTIONS_PER_CLOUD = 12
 MANY = settings(
-    max_examples=examples(30, 120),
+    max_examples=examples(20, 120),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -42,7 +42,7 @@ def test_candidates_and_summaries_are_those_of_the_definition(stage, data):
     compare(stage, data)
 
 
-@settings(MANY, max_examples=examples(10, 40))
+@settings(MANY, max_examples=examples(5, 40))
 @given(data=st.data())
 def test_a_random_choice_is_a_choice_among_the_same_candidates(random_stage, data):
     compare(random_stage, data)

@@ -20,7 +20,12 @@ FIRST, SECOND = "0000:81:00.0", "0000:82:00.0"
 GPU = {"resource_class": "gpu"}
 
 
-@pytest.fixture(params=WRITERS)
+@pytest.fixture(
+    params=[
+        "auto",
+        *(pytest.param(one, marks=pytest.mark.thorough) for one in WRITERS if one != "auto"),
+    ]
+)
 def writer(request):
     return request.param
 

@@ -81,6 +81,14 @@ class Killed(BaseException):
     """The process ends here."""
 
 
+def kills(writes):
+    """Yield number of a write, and whether it is done; all is then as before the next one."""
+    for number in range(writes):
+        yield pytest.param(number, True, id=f"{number}-after")
+        marks = pytest.mark.thorough if number else ()
+        yield pytest.param(number, False, id=f"{number}-before", marks=marks)
+
+
 def dying(send, left, done):
     """Return a sender that ends the process before or after the nth write."""
 

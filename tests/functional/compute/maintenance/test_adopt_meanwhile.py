@@ -21,6 +21,7 @@ from tests.functional.compute.maintenance.adopted import (
     check,
     dying,
     host,
+    kills,
     outsider,
 )
 
@@ -29,8 +30,7 @@ __all__ = ["host", "outsider"]
 pytestmark = pytest.mark.spread_over_databases
 
 
-@pytest.mark.parametrize("done", [True, False], ids=["after", "before"])
-@pytest.mark.parametrize("number", range(len(STEPS)))
+@pytest.mark.parametrize(("number", "done"), list(kills(len(STEPS))))
 def test_an_interrupted_run_is_completed_by_the_next(
     site, outsider, host, monkeypatch, number, done
 ):

@@ -16,6 +16,7 @@ from tests.functional.compute.maintenance.adopted import (
     adopt,
     dying,
     host,
+    kills,
     outsider,
 )
 from virt.fake import MediumFakeDriver
@@ -82,8 +83,7 @@ class TestOverCapacity:
             return True
         return False
 
-    @pytest.mark.parametrize("done", [True, False], ids=["after", "before"])
-    @pytest.mark.parametrize("number", range(6))
+    @pytest.mark.parametrize(("number", "done"), list(kills(6)))
     def test_no_room_comes_up_whenever_it_is_killed(
         self, site, outsider, guests, check, killed, number, done
     ):

@@ -16,12 +16,8 @@ pytestmark = pytest.mark.usefixtures("forking")
 DRIVER = "fake.FakeNUMAReshapeDriver"
 #: as many writes as a command here makes, and one more
 MOST_WRITES = 8
-#: at which of them an ordinary run kills
-SOME = (0, 2)
-NUMBERS = [
-    number if number in SOME else pytest.param(number, marks=pytest.mark.thorough)
-    for number in range(MOST_WRITES)
-]
+#: number of a write, and whether it arrives, where an ordinary run kills
+SOME = {(0, False), (0, True), (2, True)}
 #: command of the cloud in which all act → how many writes it makes there
 WRITES = {"adopt": 6, "migrate": 1, "heal": 2, "heal --force": 1, "audit --delete": 2}
 WRITES |= {"release": 1, "sync": 1}
@@ -57,9 +53,17 @@ def audited(site, outsider):
     return ("audit", "--delete", "--journal", str(site.folder / "journal")), {0, 4}, check
 
 
-@pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
+def moments(numbers, some):
+    """Yield number of a write, and whether it arrives; all but some are for thorough runs."""
+    for number in numbers:
+        for arrives in (False, True):
+            marks = () if (number, arrives) in some else pytest.mark.thorough
+            name = f"{number}-{'arrived' if arrives else 'lost'}"
+            yield pytest.param(number, arrives, marks=marks, id=name)
+
+
 @pytest.mark.parametrize("scene", [adopted, audited])
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(("number", "arrives"), list(moments(range(MOST_WRITES), SOME)))
 def test_the_next_run_completes_what_was_killed(sqlite_site, scene, number, arrives):
     with killing_at(sqlite_site) as killing, sqlite_site.placement() as outsider:
         words, codes, check = scene(sqlite_site, outsider)
@@ -73,16 +77,17 @@ def test_the_next_run_completes_what_was_killed(sqlite_site, scene, number, arri
 
 
 def kills():
-    """Return command, and number of its write; an ordinary run has the first and the last."""
+    """Yield command, number of its write, and whether it arrives.
+
+    An ordinary run kills where the first has arrived, and where the last has not.
+    """
     for name, count in WRITES.items():
-        for number in range(count):
-            some = number in (0, count - 1)
-            marks = () if some and name in ("adopt", "heal") else pytest.mark.thorough
-            yield pytest.param(name, number, marks=marks)
+        some = {(0, True), (count - 1, False)} if name in ("adopt", "heal") else ()
+        for moment in moments(range(count), some):
+            yield pytest.param(name, *moment.values, marks=moment.marks, id=f"{name}-{moment.id}")
 
 
-@pytest.mark.parametrize("arrives", [False, True], ids=["lost", "arrived"])
-@pytest.mark.parametrize(("name", "number"), list(kills()))
+@pytest.mark.parametrize(("name", "number", "arrives"), list(kills()))
 def test_all_is_mended_after_a_kill_and_an_agent_and_a_scheduler(
     sqlite_site, name, number, arrives
 ):
