@@ -14,7 +14,6 @@ from tests.properties.stage import Stage
 from tests.properties.twin import SHARING, Ask, Provider, Question, Stock, World
 from tests.properties.worlds import AGGREGATES, CLASSES, TRAITS, clouds
 
-MOST_CONSUMERS = 3
 #: nobody is a consumer in two clouds; uuids in the order of their making keep examples the same
 NUMBERS = itertools.count(1)
 
@@ -60,15 +59,7 @@ def stage(tmp_path_factory):
 def test_an_evacuation_equals_doing_it(stage, data):
     cloud = data.draw(st.one_of(clouds(), alike(), alike(), alike()))
     stage.show(cloud)
-    slots = [(name, key) for name, p in cloud.providers.items() for key in p.stock]
-    held = {}
-    for _ in range(MOST_CONSUMERS if slots else 0):
-        wanted = data.draw(
-            st.dictionaries(st.sampled_from(slots), st.integers(1, 3), min_size=1, max_size=3)
-        )
-        consumer = numbered("c", next(NUMBERS))
-        if wanted and write(stage, consumer, wanted, None):
-            held[consumer] = wanted
+    held = occupied(stage, cloud, data, most=3, inventories=3)
     roots = sorted(name for name, p in cloud.providers.items() if p.parent is None)
     without = data.draw(st.lists(st.sampled_from(roots), min_size=1, max_size=2, unique=True))
     note(f"{held} without {without}")
@@ -101,20 +92,41 @@ def test_an_evacuation_equals_doing_it(stage, data):
     make(stage, cloud, held, answer, without)
 
 
+def occupied(stage, cloud, data, most, inventories):
+    """Let consumers hold something of a few inventories each; return what they hold."""
+    slots = [(name, key) for name, p in cloud.providers.items() for key in p.stock]
+    held = {}
+    for _ in range(most if slots else 0):
+        wanted = data.draw(
+            st.dictionaries(
+                st.sampled_from(slots), st.integers(1, 3), min_size=1, max_size=inventories
+            )
+        )
+        consumer = numbered("c", next(NUMBERS))
+        if write(stage, consumer, wanted, None):
+            held[consumer] = wanted
+    return held
+
+
 def make(stage, cloud, held, answer, without):
     """Make the moves by PUT, and hold each against what the consumer had."""
     names = {value: name for name, value in stage.uuids.items()}
     for consumer, move in answer["moves"].items():
-        taken = {
-            (names[provider], key): amount
-            for provider, given_ in move["allocations"].items()
-            for key, amount in given_["resources"].items()
-        }
+        taken = amounts_of(names, move)
         assert not {cloud.root(name) for name, _ in taken} & set(without)
         assert sums(taken) == sums(held[consumer])
         assert names[move["root"]] not in without
         assert write(stage, consumer, taken, 1), (consumer, taken)
         event("moved")
+
+
+def amounts_of(names, move):
+    """Return what a move's consumer holds then, by provider's name and class."""
+    return {
+        (names[provider], key): amount
+        for provider, given_ in move["allocations"].items()
+        for key, amount in given_["resources"].items()
+    }
 
 
 def sums(taken):

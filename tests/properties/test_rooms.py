@@ -18,6 +18,7 @@ from tests.functional.placement.small_cloud import numbered
 from tests.properties.stage import Stage
 from tests.properties.test_evacuations import (
     alike,
+    amounts_of,
     homes,
     question_of,
     seen_by,
@@ -140,11 +141,7 @@ def carry_out(stage, cloud, held, answer, data):
         ready = [number for number, move in waiting.items() if ended >= set(move["after"])]
         number = data.draw(st.sampled_from(ready))
         move = waiting.pop(number)
-        taken = {
-            (names[provider], key): amount
-            for provider, given_ in move["allocations"].items()
-            for key, amount in given_["resources"].items()
-        }
+        taken = amounts_of(names, move)
         sums = collections.Counter(), collections.Counter()
         for total, amounts in zip(sums, (taken, held[move["consumer"]]), strict=True):
             for (_, key), amount in amounts.items():

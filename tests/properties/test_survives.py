@@ -7,15 +7,18 @@ import pytest
 from hypothesis import HealthCheck, event, given, note, settings
 
 from tests.extent import examples
-from tests.functional.placement.small_cloud import numbered
 from tests.properties.stage import Stage
-from tests.properties.test_evacuations import alike, homes, possible, used_of, write
+from tests.properties.test_evacuations import (
+    alike,
+    amounts_of,
+    homes,
+    occupied,
+    possible,
+    used_of,
+    write,
+)
 from tests.properties.twin import SHARING
 from tests.properties.worlds import clouds
-
-MOST_CONSUMERS = 4
-#: nobody is a consumer in two clouds; uuids in the order of their making keep examples the same
-NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +35,7 @@ def stage(tmp_path_factory):
 def test_the_loss_of_hosts_equals_losing_them(stage, data):
     cloud = data.draw(st.one_of(clouds(), alike(), alike(), alike()))
     stage.show(cloud)
-    slots = [(name, key) for name, p in cloud.providers.items() for key in p.stock]
-    held = {}
-    for _ in range(MOST_CONSUMERS if slots else 0):
-        wanted = data.draw(
-            st.dictionaries(st.sampled_from(slots), st.integers(1, 3), min_size=1, max_size=2)
-        )
-        consumer = numbered("c", next(NUMBERS))
-        if write(stage, consumer, wanted, None):
-            held[consumer] = wanted
+    held = occupied(stage, cloud, data, most=4, inventories=2)
     together = data.draw(st.sampled_from([1, 1, 2]))
     hosts = [
         name
@@ -117,11 +112,7 @@ def carry_out(stage, cloud, held, concerned, lost):
     assert plan["moves"].keys() == concerned.keys()
     moved = []
     for consumer, move in plan["moves"].items():
-        taken = {
-            (names[provider], key): amount
-            for provider, given_ in move["allocations"].items()
-            for key, amount in given_["resources"].items()
-        }
+        taken = amounts_of(names, move)
         assert not {cloud.root(name) for name, _ in taken} & lost
         assert write(stage, consumer, taken, generation(stage, consumer)), (consumer, taken)
         moved.append(consumer)
