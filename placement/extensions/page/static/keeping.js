@@ -1,5 +1,7 @@
 /** Redraw what somebody reads without taking them away from where they are. */
 
+import { onceLetGo } from "./pressing.js";
+
 const STOPS = "a, button, summary, select, input, details, [tabindex]";
 
 /**
@@ -10,6 +12,10 @@ const STOPS = "a, button, summary, select, input, details, [tabindex]";
  * Things are told apart by the attribute `data-key` around them, such as the uuid of a provider.
  */
 export function keeping(part, redraw) {
+  onceLetGo(part, () => redrawn(part, redraw));
+}
+
+function redrawn(part, redraw) {
   const before = stops(part);
   const focused = before.find(({ node }) => node === document.activeElement);
   const unfolded = before.filter(({ node }) => node.open);

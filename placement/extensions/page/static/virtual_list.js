@@ -1,6 +1,7 @@
 /** A list of many rows, of which only those in sight are elements. */
 
 import { element, show } from "./dom.js";
+import { onceLetGo } from "./pressing.js";
 
 /** rows above and below those in sight */
 const BEYOND = 8;
@@ -74,6 +75,10 @@ export class VirtualList {
   }
 
   draw() {
+    onceLetGo(this.body, () => this.drawRows());
+  }
+
+  drawRows() {
     const { scrollTop, clientHeight, offsetWidth, clientWidth } = this.scroller;
     // columns stand below their heads, also beside a bar for scrolling
     this.heads.style.paddingRight = `${offsetWidth - clientWidth}px`;

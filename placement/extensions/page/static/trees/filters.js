@@ -21,8 +21,6 @@ export function filterFields(changed, down) {
       "aria-label": "Search by name or uuid of any provider",
       placeholder: "Name or uuid",
       input: changed,
-      // it comes when a link is pressed, which would be drawn anew before it is let go: no click
-      change: null,
     }),
     sort: element("select", { change: changed }, options([["", "name"]])),
     state: element("select", { change: changed }, options([["", "any"], ...STATES])),

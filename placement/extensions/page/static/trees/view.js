@@ -40,7 +40,10 @@ export function treesView(place, live) {
 
   function cells(host) {
     const made = toTree(host.uuid, host.name);
-    made.setAttribute("href", here(host.uuid));
+    const aim = () => made.setAttribute("href", here(host.uuid));
+    aim();
+    // a field that was just left may say something else by now
+    made.addEventListener("click", aim);
     if (host.uuid === tree?.root) made.setAttribute("aria-current", "true");
     const states = statesOf(host, traits.of(DISABLED));
     return [

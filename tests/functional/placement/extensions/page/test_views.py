@@ -129,6 +129,36 @@ def test_trees_are_sorted_and_filtered(open_page, small_cloud):
     expect(trees).to_have_text(["compute1", "compute2", "compute3"])
 
 
+@pytest.mark.parametrize(
+    ("label", "text", "left"),
+    [
+        ("Search by name or uuid of any provider", "compute2", 1),
+        ("Trait", "CUSTOM_NVIDIA_A40", 3),
+        ("Aggregate", numbered(AGGREGATE, 1), 2),
+        ("Free at least", "VCPU:130", 2),
+    ],
+)
+def test_a_click_right_after_a_field_opens_the_tree(open_page, small_cloud, label, text, left):
+    """The list is drawn anew while the link is pressed: the field is left."""
+    page = open_page(f"{small_cloud.ui}#/trees")
+    page.get_by_label(label, exact=True).fill(text)
+    trees = page.get_by_role("table", name="Trees").get_by_role("link")
+    trees.filter(has_text="compute2").hover()
+    page.mouse.down()
+    expect(page.get_by_role("status").filter(has_text=f"{left} of 4")).to_be_visible()
+    page.mouse.up()
+    expect(page.get_by_role("heading", name="compute2", exact=True)).to_be_visible()
+    expect(page.get_by_label(label, exact=True)).to_have_value(text)
+    expect(trees).to_have_count(left)
+
+
+def test_a_click_right_after_a_pattern_shows_the_group(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/cloud?by=name")
+    page.get_by_label("Name is like").fill("compute*")
+    page.locator(".groups").get_by_role("link", name="compute").click()
+    expect(page.get_by_role("link", name="Show all groups")).to_be_visible()
+
+
 def test_who_holds_the_gpus_is_two_clicks_away(open_page, small_cloud, screenshots):
     page = open_page(small_cloud.ui)
     page.get_by_role("link", name="compute3").click()
