@@ -5,9 +5,7 @@ from typing import Any
 
 from compute.maintenance.fitting import WantedResources
 from compute.osc import flavors, what_if
-from compute.osc.candidate_query import add_options, asks, query_of
 from compute.osc.columns import LinesColumn, counts, listing, safe, text
-from compute.osc.exit_codes import refuse
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 
@@ -18,8 +16,7 @@ class ShowCapacity(ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_options(parser)
-        flavors.add_option(parser)
+        flavors.add_options(parser)
         parser.add_argument(
             "--by",
             choices=("aggregate", "root"),
@@ -42,12 +39,7 @@ class ShowCapacity(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and values."""
-        if bool(parsed_args.flavor) == asks(parsed_args):
-            refuse("Say what is to fit: either --resource and its like, or --flavor.")
-        if parsed_args.flavor:
-            wanted = flavors.flavor_of(self.app.client_manager, parsed_args.flavor)
-        else:
-            wanted = WantedResources("", query_of(parsed_args))
+        wanted = flavors.wanted_of(self.app.client_manager, parsed_args)
         service = PlacementService(self.app.client_manager)
         body: dict[str, Any] = {
             "by": parsed_args.by,

@@ -1,4 +1,4 @@
-"""The option `--flavor`: what a flavor of nova asks for."""
+"""What is to fit: the options of a query, or `--flavor`, what a flavor of nova asks for."""
 
 import argparse
 from typing import Any
@@ -6,13 +6,15 @@ from typing import Any
 from osc_lib import exceptions
 
 from compute.maintenance.fitting import WantedResources, wanted_resources
+from compute.osc import candidate_query
 from compute.osc.exit_codes import refuse
 from compute.records.instance import Flavor
 from compute.requests.settings import Settings
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option to a command that has those of a query."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a command."""
+    candidate_query.add_options(parser)
     parser.add_argument(
         "--flavor",
         metavar="<flavor>",
@@ -21,7 +23,16 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def flavor_of(client_manager: Any, name: str) -> WantedResources:
+def wanted_of(client_manager: Any, parsed_args: argparse.Namespace) -> WantedResources:
+    """Return what the options say. Refuse the command if they say nothing, or both."""
+    if bool(parsed_args.flavor) == candidate_query.asks(parsed_args):
+        refuse("Say what is to fit: either --resource and its like, or --flavor.")
+    if parsed_args.flavor:
+        return _flavor_of(client_manager, parsed_args.flavor)
+    return WantedResources("", candidate_query.query_of(parsed_args))
+
+
+def _flavor_of(client_manager: Any, name: str) -> WantedResources:
     """Translate a flavor of nova."""
     compute = client_manager.sdk_connection.compute
     if not hasattr(compute, "find_flavor"):

@@ -3,12 +3,8 @@
 import argparse
 from typing import Any
 
-from compute.maintenance.fitting import WantedResources
-from compute.osc import plan_terms, what_if
-from compute.osc.candidate_query import add_options, asks, query_of
+from compute.osc import flavors, plan_terms, what_if
 from compute.osc.columns import counts, listing, safe, text
-from compute.osc.exit_codes import refuse
-from compute.osc.flavors import add_option, flavor_of
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 
@@ -23,8 +19,7 @@ class MakeRoom(ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_options(parser)
-        add_option(parser)
+        flavors.add_options(parser)
         parser.add_argument(
             "--count", metavar="<number>", type=int, help="Make room for so many of it."
         )
@@ -49,12 +44,7 @@ class MakeRoom(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and values."""
-        if bool(parsed_args.flavor) == asks(parsed_args):
-            refuse("Say what is to fit: either --resource and its like, or --flavor.")
-        if parsed_args.flavor:
-            wanted = flavor_of(self.app.client_manager, parsed_args.flavor)
-        else:
-            wanted = WantedResources("", query_of(parsed_args))
+        wanted = flavors.wanted_of(self.app.client_manager, parsed_args)
         service = PlacementService(self.app.client_manager)
         body: dict[str, Any] = {"query": wanted.query}
         body |= plan_terms.terms_of(parsed_args) | parsed_args.change
