@@ -172,6 +172,14 @@ class Questions:
         path = f"{PREFIX}/plans/survives"
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
+    def names(self) -> frozenset[str]:
+        """Return the names of all traits and resource classes."""
+        traits = self._answer(lambda: self._transport.get("/traits", version=VERSION))
+        path = "/resource_classes"
+        classes = self._answer(lambda: self._transport.get(path, version=VERSION))
+        rows = classes["resource_classes"]
+        return frozenset([*traits["traits"], *(row["name"] for row in rows)])
+
     def _answer(self, send: Callable[[], Response]) -> dict[str, Any]:
         response = send()
         if response.status_code == 200:

@@ -1,8 +1,11 @@
 """Which guests of the records may move, and what they ask for then, as far as flavors say it."""
 
+import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
 
 from compute.maintenance.fitting import wanted_resources
 from compute.records.cell_database import CellDatabase
@@ -13,6 +16,9 @@ from compute.requests.settings import Settings
 MOST_ASKED = 10_000
 #: Nova's consumers have no type
 _TYPES = ("INSTANCE", "unknown")
+#: parameters of a query that have names of classes or traits
+_NAMING = ("resources", "required", "root_required")
+_NAME = re.compile("[A-Z][A-Z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,8 @@ class MovingGuests:
 
     :param requests: the query of each, by uuid
     :param unsaid: how many guests have none: Nova refuses their flavors without their images, or
-        asks a second time for hosts that don't report PCPU. Placement asks for what they hold
+        asks a second time for hosts that don't report PCPU, or they ask for a class or trait that
+        doesn't exist any more. Placement asks for what they hold
     :param too_many: how many have none because there are too many guests
     :param able: the guests that no migration moves
     :param others: the guests that migrations move, and these migrations: they never move
@@ -53,8 +60,12 @@ class MovingGuests:
         return {"consumer_types": _TYPES, "except": list(dict.fromkeys([*but, *self.others]))}
 
 
-def moving_guests(cell: CellDatabase, settings: Settings) -> MovingGuests:
-    """Return which guests on hosts may move, and what they ask for then."""
+def moving_guests(cell: CellDatabase, settings: Settings, names: AbstractSet[str]) -> MovingGuests:
+    """Return which guests on hosts may move, and what they ask for then.
+
+    :param names: the classes and traits that exist. Placement would refuse a question in which one
+        guest asks for another one
+    """
     requests: dict[str, str] = {}
     unsaid = too_many = 0
     migrations = [one for one in cell.migrations.all() if one.status not in ENDED]
@@ -71,9 +82,17 @@ def moving_guests(cell: CellDatabase, settings: Settings) -> MovingGuests:
         wanted = wanted_resources(
             instance.uuid, instance.flavor, settings, instance.booted_from_volume
         )
-        if wanted.refused or wanted.fallback:
+        if wanted.refused or wanted.fallback or not _names_of(wanted.query) <= names:
             unsaid += 1
         else:
             requests[instance.uuid] = wanted.query
     others = [*sorted(moving), *(one.uuid for one in migrations)]
     return MovingGuests(requests, unsaid, too_many, able, others)
+
+
+def _names_of(query: str) -> set[str]:
+    """Return the names of classes and traits in a query."""
+    pairs = parse_qsl(query)
+    return {
+        name for key, value in pairs if key.startswith(_NAMING) for name in _NAME.findall(value)
+    }

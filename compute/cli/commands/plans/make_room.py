@@ -90,7 +90,7 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             wanted = of_flavor(by.cell, asked.flavor, by.settings)
             if wanted.refused:
                 raise UnknownName(f"Nova refuses such a guest: {wanted.refused}")
-        guests = moving_guests(by.cell, by.settings)
+        guests = moving_guests(by.cell, by.settings, by.questions.names())
         body: dict[str, Any] = {
             "query": wanted.query,
             "count": asked.count,

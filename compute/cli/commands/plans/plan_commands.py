@@ -42,6 +42,7 @@ def constraints_of(path: Path | None) -> dict[str, Any]:
 
 def unasked(guests: MovingGuests) -> Iterator[str]:
     if guests.unsaid:
-        yield f"What {guests.unsaid} guests ask for isn't certain: what they hold was asked for."
+        who, held = ("guests ask", "they hold") if guests.unsaid > 1 else ("guest asks", "it holds")
+        yield f"What {guests.unsaid} {who} for isn't certain: what {held} was asked for."
     if guests.too_many:
         yield f"There are too many guests: of {guests.too_many}, what they hold was asked for."

@@ -57,7 +57,7 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
 
     def ask(by: Asking) -> dict[str, Any]:
         nonlocal guests
-        guests = moving_guests(by.cell, by.settings)
+        guests = moving_guests(by.cell, by.settings, by.questions.names())
         body: dict[str, Any] = {
             "each": asked.each,
             "together": asked.together,

@@ -226,6 +226,17 @@ class TestMakeRoom:
 
 
 class TestSurvives:
+    def test_a_guest_that_asks_for_a_trait_that_is_gone_spoils_nothing(self, site, cloud):
+        gone = dataclasses.replace(LARGE, extra_specs={"trait:CUSTOM_GONE": "required"})
+        uuid = site.guest(flavor=gone)
+        with site.placement() as outsider:
+            outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
+
+        for words in (("survives",), ("make_room", "--query", "resources=VCPU:1")):
+            ended = site.run(*words)
+            assert (ended.code, ended.err) == (0, "")
+            assert "What 1 guest asks for isn't certain" in ended.out.replace("\n", " ")
+
     def test_guests_of_nova_have_no_type(self, site, cloud):
         uuid = site.guest(flavor=LARGE)
         with site.placement() as outsider:
@@ -289,7 +300,7 @@ class TestSurvives:
         ended = site.run("survives")
 
         assert ended.code == 0
-        assert "What 1 guests ask for isn't certain" in ended.out
+        assert "What 1 guest asks for isn't certain" in ended.out
 
 
 def test_an_empty_host_can_be_emptied(site, cloud):
