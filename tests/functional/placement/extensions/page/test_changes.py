@@ -348,10 +348,15 @@ def test_nothing_piles_up_over_many_changes(open_page, changing_cloud):
         metrics = numbers.send("Performance.getMetrics")["metrics"]
         return {each["name"]: each["value"] for each in metrics}
 
-    before, after = counted(10), counted(examples(30, 100))
-    # far less than a listener, or a few elements, for each change
-    assert after["JSEventListeners"] <= before["JSEventListeners"] + 5
-    assert after["Nodes"] <= before["Nodes"] + 100
+    def grown(rounds):
+        before, after = counted(0), counted(rounds)
+        return [after[kind] - before[kind] for kind in ("JSEventListeners", "Nodes")]
+
+    # What piles up grows by one or more for each change, in every stretch. A late answer that
+    # draws a part of the page, or elements that Chromium frees later, grow in one of them only.
+    rounds = examples(20, 100)
+    stretches = (grown(rounds) for _ in range(6))
+    assert any(max(growth) < rounds / 2 for growth in stretches)
 
 
 @pytest.mark.parametrize(
