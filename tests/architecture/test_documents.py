@@ -26,8 +26,10 @@ CODE = (*PACKAGES, "tests", "benchmarks")
 #: `text <target>`_ of reStructuredText; the text and the target may be broken over lines
 _LINK = re.compile(r"`[^`<>]+<(?P<target>[^`<>]+)>`_")
 _UNDERLINE = re.compile(r"^(?P<title>\S.*)\n(?P<line>([=~^-])\3+)$", re.M)
-#: a file of ours in literal quotes: `compute/claims.py`, or the name of a test file alone
-_OWN_FILE = re.compile(rf"(?:{'|'.join(CODE)})/[\w./-]+|test_\w+\.py")
+#: a file of ours in literal quotes: `compute/claims.py`, or the name of a module alone
+_OWN_FILE = re.compile(rf"(?:{'|'.join(CODE)})/[\w./-]+|\w+\.py")
+#: the name of a file that a page shows whole
+_SHOWN_FILE = re.compile(r":name: (\w+\.py)")
 _LITERAL = re.compile(r"``([^`]+)``")
 #: the same in Markdown
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
@@ -107,12 +109,13 @@ def _named_files() -> Iterator[tuple[pathlib.Path, str]]:
 
 
 def test_files_that_pages_name_exist() -> None:
-    tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
-    tests |= set(re.findall(r":name: (test_\w+\.py)", text_of(DOC / "driver_guide.rst")))
+    modules = {path.name for top in CODE for path in (ROOT / top).rglob("*.py")}
+    for page in PAGES:
+        modules |= set(_SHOWN_FILE.findall(text_of(page)))
     astray = {
         f"{shown(page)}: {name}"
         for page, name in _named_files()
-        if not (ROOT / name).exists() and name not in tests
+        if not (ROOT / name).exists() and name not in modules
     }
     assert_none(sorted(astray))
 
