@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from placement.storage.database.compiled import Compiled, DriverText, Rows
-from placement.storage.database.statement_count import StatementCount
+from placement.storage.database.engine_setup import StatementCount
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, Run, StatementDriver
 from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS, limit_of_locks

@@ -32,9 +32,13 @@ from placement.storage.database.assumptions import may_be_wrong
 from placement.storage.database.compiled import Compiled, Rows
 from placement.storage.database.connection import Connection as Connection
 from placement.storage.database.connection import Mode, modes
-from placement.storage.database.engine_setup import dispose, make_engine
-from placement.storage.database.preparation import Preparation
-from placement.storage.database.statement_count import count_statements, time_statements
+from placement.storage.database.engine_setup import (
+    Preparation,
+    count_statements,
+    dispose,
+    make_engine,
+    time_statements,
+)
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.driver.dialects import (
     COMMIT_FAILED,

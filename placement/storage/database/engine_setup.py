@@ -6,11 +6,14 @@ limit: it ends when the server was silent for `read_timeout` seconds, or when a 
 for LONGEST_LOCK.
 
 Servers may fork after the application was made, so a process never uses the connections of its
-parent.
+parent. Here is also what is done before the first use, and what counts and times statements.
 """
 
 import logging
 import os
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,6 +21,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.tracing import logging_name, name_callers
 from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
@@ -82,3 +86,109 @@ def dispose(engine: sa.Engine, process: int) -> None:
     :param process: the id of that process
     """
     engine.dispose(close=os.getpid() == process)
+
+
+class Preparation:
+    """Work that is put off until the database is first used, and then done once.
+
+    The work may use the database itself.
+    """
+
+    def __init__(self) -> None:
+        self._work: Callable[[], object] | None = None
+        self._lock = threading.RLock()
+        self._is_running = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the work still has to be done."""
+        return self._work is not None
+
+    def put_off(self, work: Callable[[], object]) -> None:
+        """Have `work` done by the next call of `run`."""
+        self._work = work
+
+    def run(self) -> None:
+        """Do the work if it is due. Other threads wait until it is done.
+
+        Raises what the work raises; the next call then tries again.
+        """
+        if self._work is None:
+            return
+        with self._lock:
+            # The work itself uses the database, and so comes here again. The lock lets it in,
+            # because the thread has the lock already.
+            if self._work is None or self._is_running:
+                return
+            self._is_running = True
+            try:
+                self._work()
+                self._work = None
+            finally:
+                self._is_running = False
+
+
+class StatementCount(threading.local):
+    """The number of statements that the calling thread has sent.
+
+    `seconds` is the time that it waited for the database, complete only after `time_statements`.
+
+    :param tell: called for each statement that isn't sent for a request
+    """
+
+    count = 0
+    #: whether the thread answers a request: its statements are counted with its answer
+    of_request = False
+    #: how often a transaction was run again
+    repetitions = 0
+    seconds = 0.0
+    #: when the thread began to wait; None: it doesn't wait
+    begun: float | None = None
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        # `threading.local` calls this once in each thread
+        self._tell = tell
+
+    def sent(self) -> None:
+        """Count a statement."""
+        self.count += 1
+        if not self.of_request:
+            self._tell()
+
+    def begin(self, *_: object) -> None:
+        """Note that the thread waits from now on."""
+        self.begun = time.perf_counter()
+
+    def end(self, *_: object) -> None:
+        """Add the time since `begin`, if there was one."""
+        if self.begun is not None:
+            self.seconds += time.perf_counter() - self.begun
+            self.begun = None
+
+
+def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCount:
+    """Count the statements of an engine, except those that begin transactions.
+
+    They are counted where SQLAlchemy hands them to the driver, which costs least.
+    """
+    statements = StatementCount(tally.statement)
+
+    def count(cursor: object, statement: str, *_: object) -> None:
+        if not statement.startswith(("BEGIN", "SET TRANSACTION")):
+            statements.sent()
+
+    for moment in ("do_execute", "do_executemany", "do_execute_no_params"):
+        event.listen(engine, moment, count)
+    return statements
+
+
+def time_statements(engine: sa.Engine, statements: StatementCount) -> None:
+    """Time new connections, and the statements that SQLAlchemy sends.
+
+    It costs some microseconds for each statement.
+    """
+    for moment in ("do_connect", "before_cursor_execute"):
+        event.listen(engine, moment, statements.begin)
+    # an error may also come before anything was sent: then `begin` wasn't called
+    for moment in ("connect", "after_cursor_execute", "handle_error"):
+        event.listen(engine, moment, statements.end)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from placement.storage.database.preparation import Preparation
+from placement.storage.database.engine_setup import Preparation
 from tests.patience import PATIENCE
 
 

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from placement.storage.database.statement_count import StatementCount, count_statements
+from placement.storage.database.engine_setup import StatementCount, count_statements
 
 TABLE = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer))
 
