@@ -28,8 +28,7 @@ from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication, template_of
 from placement.http.error_body import FaultWrapper
 from placement.http.extensions import OPEN_PATHS
-from placement.http.identity.authentication import authenticated
-from placement.http.identity.context import Identification
+from placement.http.identity.authentication import Identification, authenticated
 from placement.http.metering import Metered, RequestMeter, ServerTiming
 from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
 from placement.http.probes import health as health_answers

@@ -28,7 +28,7 @@ from placement.http.environ import (
     WSGIApplication,
     path_with_query,
 )
-from placement.http.identity.context import RequestContext
+from placement.http.identity.authentication import RequestContext
 from placement.http.metering import NO_ANSWER, RequestMeter, count
 from placement.storage.database.engine import Database
 

@@ -11,7 +11,7 @@ from oslo_log import formatters, handlers
 from oslo_log import log as oslo_log
 
 from placement.config.log_lines import LineFormatter, write_faster
-from placement.http.identity.context import RequestContext
+from placement.http.identity.authentication import RequestContext
 
 CALLERS = [
     {},

@@ -7,7 +7,7 @@ import pytest
 from placement import errors, microversions
 from placement.http import error_body
 from placement.http.environ import CONTEXT, VERSION
-from placement.http.identity.context import RequestContext
+from placement.http.identity.authentication import RequestContext
 from placement.microversions import NEWEST, UnacceptableVersion
 
 CONTEXT_OF_REQUEST = RequestContext()

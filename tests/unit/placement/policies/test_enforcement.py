@@ -8,7 +8,7 @@ import pytest
 from placement import config
 from placement.app import list_rules
 from placement.errors import Forbidden
-from placement.http.identity.context import RequestContext
+from placement.http.identity.authentication import RequestContext
 from placement.policies.enforcement import SEARCH_INTERVAL, Policy, _all_of
 
 
