@@ -13,8 +13,14 @@ from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.tree_subset import SearchedTrees
 from placement.candidates.masks import mask_steps
-from placement.candidates.masks.mask_steps import MaskStep, Remaining
-from placement.candidates.masks.resolved_group import ResolvedGroup, Unmatched, resolve, trait_ids
+from placement.candidates.masks.mask_steps import (
+    MaskStep,
+    Remaining,
+    ResolvedGroup,
+    Unmatched,
+    resolve,
+    trait_ids,
+)
 from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.tree_problem import Demand

@@ -4,8 +4,7 @@ import pytest
 
 from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks import mask_steps
-from placement.candidates.masks.mask_steps import Remaining
-from placement.candidates.masks.resolved_group import resolve
+from placement.candidates.masks.mask_steps import Remaining, resolve
 from placement.candidates.request import Group
 from tests.unit.placement.candidates.snapshots import child, host
 

@@ -3,7 +3,7 @@
 import pytest
 
 from placement.candidates.cloud.tree_subset import AllTrees
-from placement.candidates.masks.resolved_group import ResolvedGroup, Unmatched, resolve
+from placement.candidates.masks.mask_steps import ResolvedGroup, Unmatched, resolve
 from placement.candidates.request import Group
 from placement.errors import BadRequest
 from tests.unit.placement.candidates.snapshots import host
