@@ -10,8 +10,8 @@ problem, whatever else differs::
     h0.1       0b10     0b0   1              0
 
 `options` are the kinds of variables that the provider can serve, `hits` the trait sets that it has
-a trait of. Rooms are those of contested classes (`contested.py`), without what is of no use for the
-request. Parents matter with same_subtree only.
+a trait of. Rooms are those of contested classes (see `Contested`), without what is of no use for
+the request. Parents matter with same_subtree only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,11 +23,10 @@ from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.sharing_providers import Lenders
 from placement.candidates.cloud.tree_subset import SearchedTrees
-from placement.candidates.masks.filter import FilteredGroup, RequestPart
+from placement.candidates.masks.filter import FilteredGroup, RequestPart, contested
 from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import SearchedSlots, WholeSlots
 from placement.candidates.tree_problem import Local, RequestShape, TreeProblem, Variable
-from placement.candidates.trees.contested import contested
 from placement.candidates.trees.tree_solutions import (
     ProblemFamily,
     SingleProviderSolution,

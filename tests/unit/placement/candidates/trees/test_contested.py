@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 
-from placement.candidates.masks.filter import RequestPart
-from placement.candidates.trees.contested import contested
+from placement.candidates.masks.filter import RequestPart, contested
 
 VCPU, MEMORY = 1, 2
 NOBODY = np.zeros(0, np.bool_)
