@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from placement.storage.feed import change_feed, feed_ends, feed_position
+from placement.storage.feed import change_feed, feed_lanes, feed_position
 from placement.storage.feed.change_feed import ChangeKind
 from tests.functional.placement.extensions.changes.watching import Watcher, Writer, everything
 from tests.functional.placement.service import Service
@@ -36,7 +36,7 @@ def test_a_watcher_that_changes_nodes_ends_at_what_the_cluster_says(urls, monkey
         # whatever node is asked for a position, it ends lanes of all
         monkeypatch.setattr(feed_position, "is_short", lambda cursor: len(cursor.lanes) <= 1)
         # small pages among any number of ended lanes
-        monkeypatch.setattr(feed_ends, "MOST_LANES", 10_000)
+        monkeypatch.setattr(feed_lanes, "MOST_LANES", 10_000)
     services = [Service(url) for url in urls]
     services[0].put("/resource_classes/CUSTOM_A")
     writers = [Writer(service, seed) for seed, service in enumerate(services)]
@@ -59,7 +59,7 @@ def test_a_watcher_that_changes_nodes_ends_at_what_the_cluster_says(urls, monkey
     assert watcher.copy == everything(services[-1])
     assert watcher.read_all == 1
     lanes = services[0].database.read(change_feed.start).lanes
-    assert (feed_ends.ENDS in lanes) == ending
+    assert (feed_lanes.ENDS in lanes) == ending
 
 
 def test_busy_nodes_keep_no_client_of_another_node_waiting(urls, monkeypatch):

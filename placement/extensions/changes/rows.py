@@ -24,7 +24,7 @@ import sqlalchemy as sa
 
 from placement.storage.database.engine import Connection
 from placement.storage.driver.list_parameters import among, parts
-from placement.storage.feed import feed_ends
+from placement.storage.feed import feed_lanes
 from placement.storage.feed.change_feed import KEPT, NO_PROVIDER, ChangeKind, Cursor
 from placement.storage.tables import provider_changes, resource_providers
 
@@ -96,7 +96,7 @@ def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Cha
     :param now: what `change_feed.start` returns in this transaction
     :param limit: the maximum number of providers, at least 1
     """
-    lanes_to_read = feed_ends.with_ended(connection, cursor.lanes, now.lanes)
+    lanes_to_read = feed_lanes.with_ended(connection, cursor.lanes, now.lanes)
     if lanes_to_read is None:
         return None
     page = _page(connection, cursor, Cursor(lanes_to_read), limit)
@@ -105,7 +105,7 @@ def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Cha
     if page.complete:
         return dataclasses.replace(page, cursor=now)
     ended = page.cursor.lanes.keys() - now.lanes.keys()
-    return page if len(ended) <= feed_ends.MOST_LANES else None
+    return page if len(ended) <= feed_lanes.MOST_LANES else None
 
 
 def _page(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> ChangePage | None:

@@ -26,7 +26,7 @@ from placement.storage.database.assumptions import fails_unless
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import parts
-from placement.storage.feed import feed_ends, feed_lanes
+from placement.storage.feed import feed_lanes
 from placement.storage.feed.feed_kinds import NO_PROVIDER as NO_PROVIDER
 from placement.storage.feed.feed_kinds import ChangeKind as ChangeKind
 from placement.storage.feed.feed_lanes import NO_LANE
@@ -255,7 +255,7 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
     else:
         now = start(connection)
     # lanes that ended are read to their ends, as if they still existed
-    lanes = feed_ends.with_ended(connection, cursor.lanes, now.lanes)
+    lanes = feed_lanes.with_ended(connection, cursor.lanes, now.lanes)
     if lanes is None or any(
         lane not in lanes or lanes[lane][0] < position
         for lane, (position, _) in cursor.lanes.items()
@@ -278,7 +278,7 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
     # by lane, the last position that was read, and the mark of the write that took it
     follows = dict(moved)
     for lane, position, before, provider_id, kind in rows:
-        if lane == feed_ends.ENDS:
+        if lane == feed_lanes.ENDS:
             continue
         kinds[provider_id] = kinds.get(provider_id, ChangeKind(0)) | ChangeKind(kind)
         if lane == NO_LANE:

@@ -14,7 +14,7 @@ class ChangeKind(enum.IntFlag):
     DELETED = 32
     NAMES = 64  # a resource class or trait was added, deleted or renamed; without a provider
     OTHERS = 128  # others write to the tables and don't append to the feed; without a provider
-    ENDED = 256  # a lane ended; without a provider. See `placement.storage.feed.feed_ends`
+    ENDED = 256  # a lane ended; without a provider. See `placement.storage.feed.feed_lanes`
 
 
 #: the provider id of rows that name no provider

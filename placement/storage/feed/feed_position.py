@@ -8,7 +8,7 @@ order (lane, position, mark), and of a checksum. The checksum finds texts that w
 It keeps nobody from making up a position, which is harmless: the feed doesn't continue from there.
 
 A position goes into request lines and headers, whose length servers and proxies limit. So if there
-are many lanes, they end before a position is given out (`feed_ends`). The lanes of writes that run
+are many lanes, they end before a position is given out (`feed_lanes`). The lanes of writes that run
 at this moment are left, and few others.
 """
 
@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from placement.errors import PlacementError
 from placement.storage.database.engine import Connection, Database
-from placement.storage.feed import change_feed, feed_ends, feed_lanes
+from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import Cursor
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ _CHECKSUM = 4
 
 def is_short(cursor: Cursor) -> bool:
     """Say whether the cursor has so few lanes that its position may be given out."""
-    return len(cursor.lanes) <= feed_ends.MOST_LANES
+    return len(cursor.lanes) <= feed_lanes.MOST_LANES
 
 
 def ask(database: Database, question: Callable[[Connection, Cursor], T]) -> T:
@@ -51,12 +51,12 @@ def ask(database: Database, question: Callable[[Connection, Cursor], T]) -> T:
     tried = itertools.count()
 
     def end_lanes(connection: Connection) -> int:
-        return feed_ends.end_lanes(connection, is_repeated=next(tried) > 0)
+        return feed_lanes.end_lanes(connection, is_repeated=next(tried) > 0)
 
     answer = database.read(if_short)
     if answer is None:
         with contextlib.suppress(PlacementError):
-            while database.write(end_lanes) == feed_ends.AT_ONCE:
+            while database.write(end_lanes) == feed_lanes.AT_ONCE:
                 pass
         return database.read(lambda connection: question(connection, change_feed.start(connection)))
     return answer[0]

@@ -11,7 +11,7 @@ from werkzeug.test import Client
 from placement import app, config
 from placement.errors import DatabaseReadOnly
 from placement.storage import tables
-from placement.storage.feed import change_feed, feed_ends, feed_position
+from placement.storage.feed import change_feed, feed_lanes, feed_position
 from placement.storage.feed.change_feed import ChangeKind, Cursor
 from tests.databases.connections import connections
 from tests.databases.fixtures import CHOSEN
@@ -213,14 +213,14 @@ def test_a_lane_with_an_open_write_stays(filled):
             after = position(filled)
             assert filled.database.read(change_feed.start).lanes.keys() == {
                 *lanes,
-                feed_ends.ENDS,
+                feed_lanes.ENDS,
             }
         assert changes(filled, after)["providers"] == [EMPTY]
 
 
 def test_the_feed_is_trimmed_though_no_lane_gets_long(filled, monkeypatch):
     monkeypatch.setattr(change_feed, "KEPT", 10)
-    monkeypatch.setattr(feed_ends, "MOST_LANES", 0)
+    monkeypatch.setattr(feed_lanes, "MOST_LANES", 0)
     for turn in range(20):
         position(filled)
         rename(filled, ROOT, f"root {turn}")

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from placement.extensions.changes import rows as feed_pages
 from placement.storage import tables
-from placement.storage.feed import change_feed, feed_ends, feed_position
+from placement.storage.feed import change_feed, feed_lanes, feed_position
 from tests.functional.placement.candidates.snapshot.comparing import assert_fresh
 from tests.functional.placement.extensions.changes.lanes import change_in_new_lanes
 from tests.functional.placement.extensions.changes.watching import (
@@ -78,7 +78,7 @@ def test_a_watcher_beside_writers_while_lanes_end(prepared, monkeypatch):
 
     monkeypatch.setattr(feed_position, "is_short", is_short)
     # small pages among any number of ended lanes
-    monkeypatch.setattr(feed_ends, "MOST_LANES", 10_000)
+    monkeypatch.setattr(feed_lanes, "MOST_LANES", 10_000)
     prepared.write("POST", "/resource_providers", {"name": "first", "uuid": UUIDS[0]})
     change_in_new_lanes(prepared.database, 1, UUIDS[0])
     other = type(prepared)(prepared.url)
@@ -98,7 +98,7 @@ def test_a_watcher_beside_writers_while_lanes_end(prepared, monkeypatch):
         watcher.catch_up()
         assert watcher.copy == everything(prepared)
         assert watcher.read_all == 1
-    assert feed_ends.ENDS in prepared.database.read(change_feed.start).lanes
+    assert feed_lanes.ENDS in prepared.database.read(change_feed.start).lanes
     assert_fresh(live, prepared.database)
     assert live.loads == {"first use": 1}
 
