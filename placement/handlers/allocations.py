@@ -1,11 +1,12 @@
 """/allocations and the allocations of a provider (rest-api.md 3.7, 3.8, 3.9)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import flask
 
 from placement.domain import uuids
-from placement.domain.consumer import UNKNOWN_TYPE, Holding, Owner
+from placement.domain.consumer import UNCHECKED, UNKNOWN_TYPE, ConsumerRequest, Holding, Owner
 from placement.errors import (
     AllocationRefused,
     BadRequest,
@@ -15,7 +16,6 @@ from placement.errors import (
     ResourceClassNotFound,
     worded,
 )
-from placement.handlers.consumer_requests import request_from, requests_from, tries
 from placement.http.call import Call, newest
 from placement.operations import allocations as operations
 from placement.schemas import allocations as schemas
@@ -112,3 +112,40 @@ def list_of_provider(call: Call, uuid: str) -> flask.Response:
             entry["consumer_generation"] = consumer_generation
     body = {"allocations": shown, "resource_provider_generation": generation}
     return call.reply(body, modified=newest(row[-1] for row in held))
+
+
+Allocations = dict[str, dict[str, int]]
+
+
+def request_from(call: Call, uuid: str, body: Mapping[str, Any]) -> ConsumerRequest:
+    """Read the request for one consumer, from the body's form in any version."""
+    group = call.conf.placement
+    given = body["allocations"]
+    return ConsumerRequest(
+        uuid=uuid,
+        project=body.get("project_id", group.incomplete_consumer_project_id),
+        user=body.get("user_id", group.incomplete_consumer_user_id),
+        # required since 1.28, and not allowed before
+        generation=body.get("consumer_generation", UNCHECKED),
+        type_name=body.get("consumer_type"),
+        allocations=_keyed(given) if isinstance(given, dict) else _listed(given),
+    )
+
+
+def requests_from(call: Call, bodies: Mapping[str, Any]) -> list[ConsumerRequest]:
+    """Read the requests for several consumers, in the order of the bodies."""
+    return [request_from(call, uuid, body) for uuid, body in bodies.items()]
+
+
+def tries(call: Call) -> int:
+    """Return how often to try to write allocations when other writers interfere."""
+    return call.conf.placement.allocation_conflict_retry_count
+
+
+def _keyed(allocations: Mapping[str, Any]) -> Allocations:
+    return {uuid: dict(given["resources"]) for uuid, given in allocations.items()}
+
+
+def _listed(allocations: list[Mapping[str, Any]]) -> Allocations:
+    """Read the list form of old versions; of a provider listed twice, the last entry counts."""
+    return {given["resource_provider"]["uuid"]: dict(given["resources"]) for given in allocations}

@@ -10,7 +10,7 @@ from placement.errors import (
     ResourceClassNotFound,
     worded,
 )
-from placement.handlers.consumer_requests import requests_from, tries
+from placement.handlers.allocations import requests_from, tries
 from placement.handlers.inventories import stock_from
 from placement.http.call import Call
 from placement.operations.reshaper import Stock

@@ -16,7 +16,7 @@ from placement.extensions.claims.choice import Chooser, Strategy
 from placement.extensions.claims.operation import Claimed, ClaimRequest
 from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_in_body
-from placement.handlers.consumer_requests import tries
+from placement.handlers.allocations import tries
 from placement.http.call import Call
 from placement.schemas.json_schema import Json
 

@@ -19,7 +19,7 @@ from placement.errors import (
 from placement.extensions.provider_tree_changes import schema as schemas
 from placement.extensions.provider_tree_changes.operation import change_tree
 from placement.extensions.provider_tree_changes.rules import TreeChange, WantedProvider
-from placement.handlers.consumer_requests import requests_from, tries
+from placement.handlers.allocations import requests_from, tries
 from placement.handlers.inventories import CAPACITY_REFUSED, CLASS_UNKNOWN, stock_from
 from placement.handlers.resource_providers import CHANGE_REFUSED, CREATION_REFUSED
 from placement.http.call import NOW, Call
