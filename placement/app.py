@@ -10,9 +10,8 @@ from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy.policy import Enforcer, RuleDefault
 
-from placement.candidates.live.foreign_writers import ALWAYS, OtherWriters
+from placement.candidates.live.foreign_writers import ALWAYS, OthersInFeed, OtherWriters
 from placement.candidates.live.load_causes import LOAD_CAUSES
-from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.errors import Conflict, codes_of
 from placement.extensions.explain.empty_searches import EmptySearches, SilentLog
 from placement.extensions.monitoring import port

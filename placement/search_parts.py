@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from oslo_config import cfg
 
 from placement.candidates.budget import Budget
-from placement.candidates.live.foreign_writers import OtherWriters
+from placement.candidates.live.foreign_writers import OthersInFeed, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot, Preloaded
-from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.extensions.claims.claim_lines import ClaimLines
 from placement.extensions.discovery.handler import REFERENCE
 from placement.extensions.monitoring.cloud import CloudMetrics

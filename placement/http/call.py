@@ -11,7 +11,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 from werkzeug.wrappers import Request
 
-from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.candidates.live.foreign_writers import OthersInFeed
 from placement.errors import BodyTooLong, NotFound, SchemaMismatch
 from placement.http import entity_tags
 from placement.http.client_disconnect import client_left

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.candidates.live.foreign_writers import OthersInFeed
 from placement.storage import project_holdings, usages
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed

@@ -7,8 +7,8 @@ import numpy as np
 from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.provider_listings import REMEMBERED, Item
 from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.live.foreign_writers import OthersInFeed
 from placement.candidates.live.live_snapshot import LiveSnapshot
-from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.candidates.masks.provider_matching import matching
 from placement.domain.provider_filter import ProviderFilter
 from placement.operations.database_lists import DatabaseLists, ListedProviders, Write

@@ -91,7 +91,6 @@ def test_an_idle_worker_has_no_code_of_searches_writes_and_metrics_in_memory(tmp
         "placement.candidates.live",
         "placement.candidates.live.load_causes",
         "placement.candidates.live.foreign_writers",
-        "placement.candidates.live.others_in_feed",
         "placement.handlers.root",
         "placement.operations.database_lists",
         "placement.operations.project_usages",

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates.live.foreign_writers import NEVER, OtherWriters
-from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.candidates.live.foreign_writers import NEVER, OthersInFeed, OtherWriters
 from placement.operations import project_usages
 from placement.operations.project_usages import ProjectUsages
 from placement.storage import usages

@@ -7,9 +7,8 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates.live.foreign_writers import NEVER, OtherWriters
+from placement.candidates.live.foreign_writers import NEVER, OthersInFeed, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
-from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.operations.database_lists import DatabaseLists
 from placement.operations.provider_lists import ProviderLists
 from placement.storage import tables

@@ -3,8 +3,14 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live.foreign_writers import ALWAYS, AUTO, NEVER, WATCHED, OtherWriters
-from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.candidates.live.foreign_writers import (
+    ALWAYS,
+    AUTO,
+    NEVER,
+    WATCHED,
+    OthersInFeed,
+    OtherWriters,
+)
 from placement.storage import tables
 from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import ChangeKind

@@ -7,8 +7,14 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live.foreign_writers import ALWAYS, AUTO, NEVER, WATCHED, OtherWriters
-from placement.candidates.live.others_in_feed import OthersInFeed
+from placement.candidates.live.foreign_writers import (
+    ALWAYS,
+    AUTO,
+    NEVER,
+    WATCHED,
+    OthersInFeed,
+    OtherWriters,
+)
 from placement.cli import online_migrations
 from placement.operations import project_usages
 from placement.operations.project_usages import ProjectUsages

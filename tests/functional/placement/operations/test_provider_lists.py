@@ -4,9 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.candidates.cloud import provider_listings
-from placement.candidates.live.foreign_writers import AUTO, OtherWriters
+from placement.candidates.live.foreign_writers import AUTO, OthersInFeed, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
-from placement.candidates.live.others_in_feed import OthersInFeed
 from placement.domain.provider_filter import ProviderFilter
 from placement.extensions.provider_trees.query import digest_of
 from placement.operations import provider_lists
