@@ -49,7 +49,8 @@ class AuditTimes:
 
     def __init__(self, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.interval = interval
-        self._clock = clock
+        #: the time, for `renewed`
+        self.now = clock
         #: when the tables were last compared or loaded
         self.audited = clock()
         #: when a search was last asked for
@@ -57,10 +58,6 @@ class AuditTimes:
         #: seconds that the next audit is expected to take
         self._took = interval * _EXPECTED
         self._is_first = True
-
-    def now(self) -> float:
-        """Return the time, for `renewed`."""
-        return self._clock()
 
     def renewed(self, begun: float, is_beside: bool = False) -> None:
         """Note that all was compared or loaded, as it was when that began.
@@ -72,7 +69,7 @@ class AuditTimes:
         :param is_beside: whether it was an audit beside the requests. An audit that a search waits
             for makes no pauses, and so takes less time than those to come
         """
-        now = self._clock()
+        now = self.now()
         self.audited = max(begun, now - self.interval / 2)
         self._is_first = self._is_first and not is_beside
         took = max(now - begun, self._took * (_AT_LEAST if is_beside else _AT_LEAST_IF_AWAITED))
@@ -85,11 +82,11 @@ class AuditTimes:
         in_time = (self.interval - self._took) * random.uniform(_IN_TIME_EARLIEST, _IN_TIME_LATEST)
         gap = self.interval * random.uniform(_GAP_SHORTEST, _GAP_LONGEST)
         share = random.uniform(_FIRST, 1) if self._is_first else 1
-        return max(self.audited + min(usual, in_time) * share - self._clock(), gap)
+        return max(self.audited + min(usual, in_time) * share - self.now(), gap)
 
     def wanted(self) -> None:
         """Note that a search was asked for."""
-        self._wanted = self._clock()
+        self._wanted = self.now()
 
     def unwanted(self) -> None:
         """Note that no search is expected for now."""
@@ -98,17 +95,17 @@ class AuditTimes:
     @property
     def is_overdue(self) -> bool:
         """Say whether no search may be answered before the next audit."""
-        return bool(self.interval) and self._clock() - self.audited > self.interval
+        return bool(self.interval) and self.now() - self.audited > self.interval
 
     @property
     def is_pressing(self) -> bool:
         """Say whether an audit that is under way has no time for pauses."""
-        return self._clock() - self.audited > self.interval * _NO_MORE
+        return self.now() - self.audited > self.interval * _NO_MORE
 
     @property
     def is_quiet(self) -> bool:
         """Say whether there has been no search for so long that audits stop."""
-        return self._clock() - self._wanted > _QUIET * self.interval
+        return self.now() - self._wanted > _QUIET * self.interval
 
 
 class Pauses:
