@@ -23,13 +23,12 @@ from placement.extensions.page import serving as page_serving
 from placement.extensions.plans.hook import moves_that_help
 from placement.features import Api, Feature
 from placement.http.call import Services
-from placement.http.dispatch import Placement
+from placement.http.dispatch import FaultWrapper, Placement, Probes
 from placement.http.environ import WSGIApplication, template_of
-from placement.http.error_body import FaultWrapper
 from placement.http.extensions import OPEN_PATHS
 from placement.http.identity.authentication import Identification, authenticated
 from placement.http.metering import Metered, RequestMeter, ServerTiming
-from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
+from placement.http.probes import HEALTH, HEALTHCHECK, healthcheck
 from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCounting

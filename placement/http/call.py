@@ -15,8 +15,7 @@ from placement.candidates.live.foreign_writers import OthersInFeed
 from placement.errors import BodyTooLong, NotFound, SchemaMismatch
 from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
-from placement.http.content_headers import JSON
-from placement.http.environ import STOPPING, THREADS, Environ, WSGIApplication, absolute_url
+from placement.http.environ import JSON, STOPPING, THREADS, Environ, WSGIApplication, absolute_url
 from placement.http.identity.authentication import RequestContext
 from placement.http.json_text import dumps, loads, place_of_nul, why_no_nul
 from placement.http.query import Query, checked_query

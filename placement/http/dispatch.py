@@ -1,10 +1,12 @@
 """Dispatch a request: check version, then headers, then find the endpoint (rest-api.md 1)."""
 
 import functools
+import logging
 from collections.abc import Iterable, Mapping
 from typing import cast
 
 import flask
+from webob import acceptparse
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from werkzeug.routing import Map, Rule
@@ -14,26 +16,35 @@ from placement.errors import (
     BodyTooLong,
     MethodNotAllowed,
     NoSuchRoute,
+    NotAcceptable,
     NotFound,
     PlacementError,
     UnreadableContent,
+    UnsupportedMediaType,
 )
-from placement.http import content_headers, error_body
+from placement.http import error_body
 from placement.http.call import Call, Services
 from placement.http.endpoint import Endpoint, Handler
 from placement.http.environ import (
     CONFLICT,
     CONTEXT,
     EXTENSION,
+    JSON,
     ROUTE,
     VERSION,
     Environ,
     StartResponse,
+    WSGIApplication,
     template_of,
 )
 from placement.http.extensions import is_below_prefix
 from placement.microversions import Version
+from placement.storage.driver.error_log import log_unexpected, quotes_database
 
+LOG = logging.getLogger(__name__)
+DATABASE_FAILED = (
+    "The database refused a statement of the service; its log says which error it was."
+)
 _CONFLICT = 409
 VERSION_HEADER = "openstack-api-version"
 
@@ -123,7 +134,7 @@ class Placement(flask.Flask):
             if header is None and extension
             else microversions.negotiate(header)
         )
-        content_headers.check_length(environ)
+        check_length(environ)
         if path.startswith("//"):
             # werkzeug would treat several leading slashes as one
             raise NoSuchRoute("")
@@ -154,9 +165,9 @@ def _check(endpoint: Endpoint, environ: Environ, version: Version) -> str:
     if not endpoint.content_first:
         _check_version(endpoint, version)
     if endpoint.reads:
-        content_headers.check_is_json(environ)
+        check_is_json(environ)
     if endpoint.answers:
-        form = content_headers.accepted(environ, endpoint.forms)
+        form = accepted(environ, endpoint.forms)
     _check_version(endpoint, version)
     return form
 
@@ -195,3 +206,78 @@ def _name_version(environ: Environ, response: flask.Response, vary: bool) -> Non
         response.headers[VERSION_HEADER] = f"placement {microversions.name(version)}"
         if vary:
             response.headers.add("vary", VERSION_HEADER)
+
+
+def check_length(environ: Environ) -> None:
+    """Raise UnreadableContent if the length is no integer or content has no Content-Type."""
+    length = environ.get("CONTENT_LENGTH") or "0"
+    try:
+        has_content = int(length) > 0
+    except ValueError as odd:
+        raise UnreadableContent("content-length header must be an integer") from odd
+    if has_content and not environ.get("CONTENT_TYPE"):
+        raise UnreadableContent("content-type header required when content-length > 0")
+
+
+def check_is_json(environ: Environ) -> None:
+    """Raise UnsupportedMediaType unless Content-Type is JSON."""
+    media_type = environ.get("CONTENT_TYPE", "").split(";", 1)[0].strip() or None
+    if media_type != JSON:
+        raise UnsupportedMediaType(media_type=media_type)
+
+
+def accepted(environ: Environ, forms: tuple[str, ...] = (JSON,)) -> str:
+    """Return the media type that the client likes best. Raises NotAcceptable if it likes none.
+
+    :param forms: those of the response; of equally liked ones the first is taken
+    """
+    accept = environ.get("HTTP_ACCEPT", forms[0])
+    best = accept if accept in forms else _best(accept, forms)
+    if best is None:
+        raise NotAcceptable(f"Only {', '.join(forms)} is provided")
+    return best
+
+
+@functools.lru_cache(maxsize=256)
+def _best(accept: str, forms: tuple[str, ...]) -> str | None:
+    found = acceptparse.create_accept_header(accept).acceptable_offers(forms)
+    return found[0][0] if found else None
+
+
+class FaultWrapper:
+    """Middleware that turns an unexpected exception into a response with status 500.
+
+    The log gets the traceback, and the client the message. The message of a database error quotes
+    the statement and its values, so the client gets a fixed text instead.
+    """
+
+    def __init__(self, application: WSGIApplication) -> None:
+        self.application = application
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            return self.application(environ, start_response)
+        except Exception as error:
+            log_unexpected(LOG, "Placement API unexpected error", error)
+            told = DATABASE_FAILED if quotes_database(error) else str(error)
+            return error_body.answer(environ, PlacementError(told))(environ, start_response)
+
+
+class Probes:
+    """Middleware that answers some paths itself, before authentication (see `probes.py`).
+
+    :param applications: what answers, by path
+    """
+
+    def __init__(
+        self, application: WSGIApplication, applications: Mapping[str, WSGIApplication]
+    ) -> None:
+        self.application = application
+        self._applications = applications
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        own = self._applications.get(environ.get("PATH_INFO", ""))
+        if own is None:
+            return self.application(environ, start_response)
+        environ[ROUTE] = environ["PATH_INFO"]
+        return own(environ, start_response)

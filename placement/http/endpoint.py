@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placement.http.content_headers import JSON
+from placement.http.environ import JSON
 from placement.microversions import Version
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Keys of the WSGI environment that Berth's layers share, and URLs built from it."""
+"""Keys of the WSGI environment that Berth's layers share, media types, and URLs."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -14,6 +14,11 @@ Headers = list[tuple[str, str]]
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None] | None
 #: what `StartResponse` returns: it sends a part of the body
 WriteBody = Callable[[bytes], object]
+
+JSON = "application/json"
+#: one JSON value a line
+NDJSON = "application/x-ndjson"
+YAML = "application/yaml"
 
 #: the RequestContext
 CONTEXT = "placement.context"

@@ -1,12 +1,6 @@
-"""Render errors as JSON, HTML or plain text, as the client accepts (rest-api.md 1.5, 1.6, 1.12).
+"""Render errors as JSON, HTML or plain text, as the client accepts (rest-api.md 1.5, 1.6, 1.12)."""
 
-Of an unexpected error the log gets the traceback, and the client the message. The message of a
-database error quotes the statement and its values, so the client gets a fixed text instead.
-"""
-
-import logging
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import webob
@@ -15,16 +9,10 @@ from webob.exc import br_re, comment_re, no_escape, tag_re
 
 from placement import microversions
 from placement.errors import MethodNotAllowed, PlacementError
-from placement.http.content_headers import JSON, NDJSON
-from placement.http.environ import CONTEXT, VERSION, Environ, StartResponse, WSGIApplication
+from placement.http.environ import CONTEXT, JSON, NDJSON, VERSION, Environ
 from placement.http.extensions import asks_extension
 from placement.microversions import SINCE_CODES, UnacceptableVersion
-from placement.storage.driver.error_log import log_unexpected, quotes_database
 
-LOG = logging.getLogger(__name__)
-DATABASE_FAILED = (
-    "The database refused a statement of the service; its log says which error it was."
-)
 #: characters of a message; longer ones repeat most of a body, some of them twice
 LONGEST = 20_000
 
@@ -96,18 +84,3 @@ def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str,
 def unauthorized(environ: Environ) -> webob.Response:
     """Return the 401 response to a request without a caller's identity (rest-api.md 2.1)."""
     return webob.Request(environ).get_response(webob.exc.HTTPUnauthorized())
-
-
-class FaultWrapper:
-    """Middleware that turns an unexpected exception into a response with status 500."""
-
-    def __init__(self, application: WSGIApplication) -> None:
-        self.application = application
-
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        try:
-            return self.application(environ, start_response)
-        except Exception as error:
-            log_unexpected(LOG, "Placement API unexpected error", error)
-            told = DATABASE_FAILED if quotes_database(error) else str(error)
-            return answer(environ, PlacementError(told))(environ, start_response)

@@ -5,14 +5,14 @@ They are answered before authentication, because nobody gives a load balancer a 
 
 import importlib.metadata
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from oslo_config import cfg
 from oslo_middleware import opts as middleware_options
 from oslo_middleware.healthcheck import Healthcheck
 
-from placement.http.environ import ROUTE, Environ, StartResponse, WSGIApplication
+from placement.http.environ import Environ, StartResponse, WSGIApplication
 from placement.http.extensions import PREFIX
 
 HEALTHCHECK = "/healthcheck"
@@ -21,26 +21,6 @@ PATHS = (HEALTHCHECK, HEALTH)
 
 #: returns the status and the body of a report
 Report = Callable[[], tuple[str, dict[str, Any]]]
-
-
-class Probes:
-    """Middleware that answers some paths itself.
-
-    :param applications: what answers, by path
-    """
-
-    def __init__(
-        self, application: WSGIApplication, applications: Mapping[str, WSGIApplication]
-    ) -> None:
-        self.application = application
-        self._applications = applications
-
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        own = self._applications.get(environ.get("PATH_INFO", ""))
-        if own is None:
-            return self.application(environ, start_response)
-        environ[ROUTE] = environ["PATH_INFO"]
-        return own(environ, start_response)
 
 
 def healthcheck(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:

@@ -12,8 +12,7 @@ from placement.extensions.openapi.history import joined
 from placement.extensions.openapi.links import with_links
 from placement.extensions.openapi.parameters import of_header, of_path, of_query
 from placement.features import Api
-from placement.http.content_headers import JSON
-from placement.http.environ import template_of
+from placement.http.environ import JSON, template_of
 from placement.http.extensions import OPEN_PATHS
 from placement.microversions import HISTORY, Version, name, pick
 from placement.routes import Endpoint

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from placement.extensions.monitoring.health import FAIL, PASS, WARN
 from placement.extensions.monitoring.provider_query import FAMILIES, LONGEST_PATTERN, USUAL
-from placement.http.content_headers import JSON
+from placement.http.environ import JSON
 from placement.http.probes import HEALTH, HEALTHCHECK
 from placement.schemas.answer_shapes import exactly
 from placement.schemas.json_schema import STRING, Json, closed_object

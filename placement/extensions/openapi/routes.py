@@ -1,6 +1,6 @@
 """Where the API describes itself (extensions.md 11)."""
 
-from placement.http.content_headers import YAML
+from placement.http.environ import YAML
 from placement.http.extensions import PREFIX
 from placement.routes import Endpoint
 

@@ -7,7 +7,7 @@ import threading
 import zlib
 
 from placement.features import Api
-from placement.http.content_headers import JSON
+from placement.http.environ import JSON
 from placement.microversions import Version
 
 

@@ -10,7 +10,7 @@ from placement.extensions.provider_trees.query import TreesQuery, read_query
 from placement.extensions.provider_trees.tree_pages import TREES_OF_PAGE, Pages
 from placement.http import entity_tags
 from placement.http.call import Call
-from placement.http.content_headers import NDJSON
+from placement.http.environ import NDJSON
 from placement.http.spool import Spool, kept
 from placement.storage.database.engine import Connection
 from placement.storage.feed import change_feed, feed_position

@@ -1,6 +1,6 @@
 """Where whole trees are read (extensions.md 2)."""
 
-from placement.http.content_headers import JSON, NDJSON
+from placement.http.environ import JSON, NDJSON
 from placement.http.extensions import PREFIX
 from placement.routes import get
 

@@ -10,7 +10,7 @@ import pytest
 
 from placement.app import api
 from placement.extensions.openapi import examples
-from placement.http.content_headers import JSON
+from placement.http.environ import JSON
 from placement.microversions import NEWEST
 from placement.schemas.success_headers import success_headers
 from tests.responses import Exchange, complaints

@@ -3,8 +3,8 @@
 import pytest
 
 from placement.errors import NotAcceptable, UnreadableContent, UnsupportedMediaType
-from placement.http import content_headers
-from placement.http.content_headers import JSON, NDJSON
+from placement.http import dispatch
+from placement.http.environ import JSON, NDJSON
 
 
 @pytest.mark.parametrize(
@@ -17,23 +17,23 @@ from placement.http.content_headers import JSON, NDJSON
     ],
 )
 def test_content_with_a_type_and_no_content_are_accepted(environ):
-    assert content_headers.check_length(environ) is None
+    assert dispatch.check_length(environ) is None
 
 
 @pytest.mark.parametrize("declared", [{}, {"CONTENT_TYPE": ""}])
 def test_content_without_a_type_is_rejected(declared):
     with pytest.raises(UnreadableContent, match="content-type header required"):
-        content_headers.check_length({"CONTENT_LENGTH": "1", **declared})
+        dispatch.check_length({"CONTENT_LENGTH": "1", **declared})
 
 
 def test_a_length_that_is_no_integer_is_rejected():
     with pytest.raises(UnreadableContent, match="content-length header must be an integer"):
-        content_headers.check_length({"CONTENT_LENGTH": "much"})
+        dispatch.check_length({"CONTENT_LENGTH": "much"})
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/json; charset=utf-8"])
 def test_json_is_accepted_with_any_parameters(media_type):
-    assert content_headers.check_is_json({"CONTENT_TYPE": media_type}) is None
+    assert dispatch.check_is_json({"CONTENT_TYPE": media_type}) is None
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_json_is_accepted_with_any_parameters(media_type):
 )
 def test_other_media_types_are_not_supported(environ, named):
     with pytest.raises(UnsupportedMediaType) as refused:
-        content_headers.check_is_json(environ)
+        dispatch.check_is_json(environ)
     assert refused.value.message == (
         f"The media type {named} is not supported, use application/json"
     )
@@ -60,7 +60,7 @@ def test_other_media_types_are_not_supported(environ, named):
 )
 def test_clients_that_accept_json_are_served(accept):
     environ = {} if accept is None else {"HTTP_ACCEPT": accept}
-    assert content_headers.accepted(environ) == "application/json"
+    assert dispatch.accepted(environ) == "application/json"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_clients_that_accept_json_are_served(accept):
 )
 def test_clients_that_do_not_accept_json_are_rejected(accept):
     with pytest.raises(NotAcceptable, match="Only application/json is provided"):
-        content_headers.accepted({"HTTP_ACCEPT": accept})
+        dispatch.accepted({"HTTP_ACCEPT": accept})
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_clients_that_do_not_accept_json_are_rejected(accept):
 )
 def test_the_client_chooses_among_the_forms(accept, form):
     environ = {} if accept is None else {"HTTP_ACCEPT": accept}
-    assert content_headers.accepted(environ, (JSON, NDJSON)) == form
+    assert dispatch.accepted(environ, (JSON, NDJSON)) == form
 
 
 def test_clients_that_accept_no_form_are_rejected():
     with pytest.raises(NotAcceptable, match="Only application/json, application/x-ndjson is"):
-        content_headers.accepted({"HTTP_ACCEPT": "text/html"}, (JSON, NDJSON))
+        dispatch.accepted({"HTTP_ACCEPT": "text/html"}, (JSON, NDJSON))
