@@ -4,14 +4,15 @@ import argparse
 import contextlib
 import pathlib
 import secrets
+import signal
 import tempfile
 import threading
 import uuid
 from collections.abc import Sequence
+from types import FrameType
 
 from rich.console import Console
 
-from compute.demo.ending import Ended, end_at_signals
 from compute.demo.programs import (
     DemoFailed,
     Machine,
@@ -239,3 +240,26 @@ def _tell_of_machines(
     )
     sockets = DemoHost("two-sockets", folder, service.url, machine("two-socket"))
     tell(console, service, sockets, drawing)
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Ended(Exception):
+    """Somebody asked the demonstration to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(signal.Signals(number).name)
+
+
+def end_at_signals() -> None:
+    """Raise Ended at the first signal. Later ones are ignored: terminals and tox send several."""
+    for each in _SIGNALS:
+        signal.signal(each, _end)
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    for each in _SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise Ended(number)
