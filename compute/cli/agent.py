@@ -8,7 +8,7 @@ import argparse
 import logging
 import os
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 
 from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
@@ -17,12 +17,12 @@ from compute import config, exceptions
 from compute.cli.common_options import config_arguments
 from compute.cli.console import SAID, LogFileUnusable, say, set_up_logging
 from compute.cli.installation import UnusableEnvironment, check_installation
-from compute.cli.report_lines import told
 from compute.metrics.agent import AgentMetrics
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.report.wire.failures import causes, described_user, explained, refused_access
+from compute.resource_tracker.node.reported import Reported
 from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
@@ -214,3 +214,26 @@ def _exit_code(failures: Collection[Exception]) -> int:
 
 def _is_of(failure: Exception, kinds: tuple[type[Exception], ...]) -> bool:
     return any(isinstance(cause, kinds) for cause in causes(failure))
+
+
+def told(nodes: Iterable[Reported | None]) -> Iterator[str]:
+    """Yield one line for each node; None stands for a node that wasn't reported."""
+    for node in nodes:
+        if node is not None:
+            yield _line(node)
+
+
+def _line(node: Reported) -> str:
+    totals = ", ".join(f"{name} {total}" for name, total in sorted(node.totals.items()))
+    parts = [
+        _count(node.providers, "provider", "providers"),
+        _count(node.inventories, "inventory", "inventories") + (f" ({totals})" if totals else ""),
+        _count(node.traits, "trait", "traits"),
+        _count(node.aggregates, "aggregate", "aggregates"),
+    ]
+    outcome = "changed" if node.changed else "unchanged"
+    return f"node {node.name} ({node.uuid}): {', '.join(parts)}; {outcome}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number or 'no'} {one if number == 1 else many}"
