@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +27,6 @@ from compute.resource_tracker.node.node_traits import RootTraits
 from compute.resource_tracker.node.nodes import Nodes
 from compute.resource_tracker.provider_yaml.additions_ownership import AdditionsOwnership, Owned
 from compute.resource_tracker.reporting.driver_tree import edit_tree
-from compute.resource_tracker.reporting.lost_processors import KINDS, with_option
 from compute.resource_tracker.reporting.lowered_inventory import (
     Capacities,
     capacities,
@@ -36,6 +36,30 @@ from compute.resource_tracker.reporting.patience import Patience
 from compute.resource_tracker.reporting.pci_reporting import PciReporting
 from compute.resource_tracker.reporting.replaced_classes import refuse_replaced
 from compute.resource_tracker.reporting.reshape import Reshaped
+
+#: what an update raises if a class of which something is allocated goes
+KINDS = (
+    exceptions.InventoryInUse,
+    exceptions.ReshapeFailed,
+    exceptions.PlacementPciException,
+)
+
+_HINT = (
+    "[compute]cpu_dedicated_set alone leaves no processor for VCPU, and guests hold some: name "
+    "processors for them in [compute]cpu_shared_set."
+)
+
+
+def with_option(error: exceptions.NovaException, conf: cfg.ConfigOpts) -> exceptions.NovaException:
+    """Return the error, with the option in its text if that is why it was raised."""
+    shared = conf.compute.cpu_shared_set or conf.vcpu_pin_set
+    is_why = conf.compute.cpu_dedicated_set and not shared and re.search(r"\bVCPU\b", str(error))
+    if not is_why:
+        return error
+    named = type(error)(f"{str(error).strip()} {_HINT}")
+    named.__cause__ = error.__cause__ or error
+    return named
+
 
 LOG = logging.getLogger(__name__)
 
