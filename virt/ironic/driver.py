@@ -1,7 +1,10 @@
 """The ironic driver: it reports bare metal machines, each as a node. It deploys none itself."""
 
+import bisect
+import hashlib
 import logging
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +15,6 @@ from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
 from virt.ironic.bare_metal_api import BareMetalAPI
 from virt.ironic.former_classes import give_whole_machine, has_former_classes
-from virt.ironic.hash_ring import HashRing
 from virt.ironic.inventory_file import InventoryFile
 from virt.ironic.node import IronicNode, NodeSource, custom_class, inventory
 from virt.ironic.reported_traits import ReportedTraits
@@ -20,6 +22,30 @@ from virt.virtapi import VirtAPI
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
+
+
+#: places that each host has on the ring
+_PARTITIONS = 32
+
+
+class HashRing:
+    """Hosts on a ring; a machine is the next host's. Few move when hosts come or go."""
+
+    def __init__(self, hosts: Collection[str]) -> None:
+        self._hosts: dict[int, str] = {}
+        for host in hosts:
+            place = hashlib.md5(host.encode(), usedforsecurity=False)
+            for _ in range(_PARTITIONS):
+                place.update(host.encode())
+                self._hosts[int(place.hexdigest(), 16)] = host
+        self._places = sorted(self._hosts)
+
+    def host_of(self, node_uuid: str) -> str:
+        """Return the host that gets a machine."""
+        place = int(hashlib.md5(node_uuid.encode(), usedforsecurity=False).hexdigest(), 16)
+        found = bisect.bisect(self._places, place) % len(self._places)
+        return self._hosts[self._places[found]]
+
 
 LOG = logging.getLogger(__name__)
 
