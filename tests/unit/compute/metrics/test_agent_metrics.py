@@ -5,8 +5,7 @@ from keystoneauth1 import exceptions as ksa_exc
 from prometheus_client.parser import text_string_to_metric_families
 
 from compute import exceptions
-from compute.metrics.agent import AgentMetrics
-from compute.metrics.failures import KINDS, kind_of
+from compute.metrics.agent import KINDS, AgentMetrics, kind_of
 
 LAST = "berth_compute_last_good_update_timestamp_seconds"
 
