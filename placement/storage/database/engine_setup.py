@@ -11,8 +11,10 @@ parent. Here is also what is done before the first use, and what counts and time
 
 import logging
 import os
+import pathlib
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +24,6 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.metrics.tally import UNCOUNTED, Tally
-from placement.storage.database.tracing import logging_name, name_callers
 from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
 from placement.storage.driver.error_log import shorten
@@ -192,3 +193,37 @@ def time_statements(engine: sa.Engine, statements: StatementCount) -> None:
     # an error may also come before anything was sent: then `begin` wasn't called
     for moment in ("connect", "after_cursor_execute", "handle_error"):
         event.listen(engine, moment, statements.end)
+
+
+_PACKAGE = pathlib.Path(__file__).parents[2]
+#: files that every statement passes: they don't say who sent it
+_BETWEEN = (__file__, str(_PACKAGE / "storage" / "database" / "connection.py"))
+
+
+def logging_name(level: int) -> str:
+    """Set up a logger of statements and return the name that an engine must have to use it.
+
+    :param level: `[placement_database]connection_debug`: from 50 on statements are logged, from
+        100 on also the rows found
+    """
+    name = f"placement.{level}"
+    verbosity = logging.DEBUG if level >= 100 else logging.INFO if level >= 50 else logging.WARNING
+    logging.getLogger(f"sqlalchemy.engine.Engine.{name}").setLevel(verbosity)
+    return name
+
+
+def name_callers(engine: sa.Engine) -> None:
+    """End each statement with a comment that names the functions of this package that called."""
+
+    @event.listens_for(engine, "before_cursor_execute", retval=True)
+    def comment(
+        connection: sa.Connection, cursor: object, statement: str, parameters: object, *_: object
+    ) -> tuple[str, object]:
+        # without `%`, which drivers would read as a parameter, and without an end of the comment
+        callers = [
+            f"{frame.filename.removeprefix(str(_PACKAGE))}:{frame.lineno} {frame.name}"
+            for frame in traceback.extract_stack()
+            if frame.filename.startswith(str(_PACKAGE)) and frame.filename not in _BETWEEN
+        ]
+        text = " < ".join(reversed(callers)).replace("%", "").replace("*/", "")
+        return f"{statement} /* {text} */", parameters

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from placement.storage.database import tracing
+from placement.storage.database import engine_setup
 from placement.storage.database.engine import Database, DatabaseSettings
 
 
@@ -15,7 +15,7 @@ from placement.storage.database.engine import Database, DatabaseSettings
     [(1, logging.WARNING), (49, logging.WARNING), (50, logging.INFO), (100, logging.DEBUG)],
 )
 def test_the_level_says_how_much_is_logged(level, verbosity):
-    name = tracing.logging_name(level)
+    name = engine_setup.logging_name(level)
     assert logging.getLogger(f"sqlalchemy.engine.Engine.{name}").level == verbosity
 
 
