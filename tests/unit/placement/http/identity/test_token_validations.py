@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from placement.http.identity.token_validations import SLOW, TokenValidations, TooManyValidations
+from placement.http.identity.keystone import SLOW, TokenValidations, TooManyValidations
 from tests.patience import PATIENCE
 
 
