@@ -12,10 +12,10 @@ import pytest
 
 from placement.compare.answers import ReceivedAnswer
 from placement.compare.asking import HTTPService, Unanswered, WSGIService
-from placement.compare.headers import header_differences
 from placement.compare.request import Request
 from placement.compare.sample import NoSample, make
 from placement.compare.tokens import GivenToken, NoToken
+from placement.compare.verdict import header_differences
 from tests.functional.placement.served import served
 
 DEEP = b"[" * 200_000 + b"]" * 200_000

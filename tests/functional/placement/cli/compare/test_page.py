@@ -8,8 +8,8 @@ import pytest
 
 from placement.cli import compare_options, manage
 from placement.compare import access_log, deviations, exit_codes
-from placement.compare.headers import MATTERING
 from placement.compare.request import read_requests
+from placement.compare.verdict import MATTERING
 from tests.page_code import text_of
 
 PAGE = text_of("compare.rst")
