@@ -20,17 +20,41 @@ from placement.schemas import (
     inventories,
     resource_classes,
     resource_providers,
-    root,
+    responses,
     traits,
     usages,
 )
+from placement.schemas.answer_shapes import AnswerTable, exactly
 from placement.schemas.answer_tables import OF_QUERY, SEARCHING, Responses, answers, done
+from placement.schemas.json_schema import Json, Schema
+
+_VERSION: Json = exactly(
+    {
+        "id": {"const": "v1.0"},
+        "max_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
+        "min_version": {"const": "1.0"},
+        "status": {"const": "CURRENT"},
+        "links": {
+            "type": "array",
+            "items": exactly({"rel": {"const": "self"}, "href": {"const": ""}}),
+            "minItems": 1,
+            "maxItems": 1,
+        },
+    }
+)
+
+DISCOVERED: AnswerTable = {
+    (1, 0): Schema(
+        exactly({"versions": {"type": "array", "items": _VERSION, "minItems": 1, "maxItems": 1}})
+    )
+}
+
 
 _PROVIDER = "/resource_providers/{uuid}"
 
 RESPONSES: dict[str, dict[str, Responses]] = {
     "/": {
-        "GET": answers({200: root.DISCOVERED}),
+        "GET": answers({200: responses.DISCOVERED}),
     },
     "/resource_classes": {
         "GET": answers({200: resource_classes.LISTED}, 403, 404, 406),
