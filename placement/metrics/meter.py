@@ -4,11 +4,13 @@ Counting costs about a microsecond for each request, because the place of every 
 """
 
 import logging
+import mmap
 import os
 import threading
 import weakref
 from bisect import bisect_left
 from collections.abc import Callable
+from typing import Protocol
 
 from placement.metrics.families import (
     IDLE,
@@ -21,9 +23,39 @@ from placement.metrics.families import (
     UNMATCHED,
     Family,
 )
-from placement.metrics.fork_mark import SharedMark, fork_mark
 from placement.metrics.layout import SeriesLayout
 from placement.metrics.slots import Cells, NoSlot, Slot, Slots
+
+#: MADV_WIPEONFORK of Linux: a child process finds zeros in this memory
+_WIPE_ON_FORK = 18
+
+
+class SharedMark(Protocol):
+    """`mark[0]` is true in the process that made it, and false in those that it forks."""
+
+    def __getitem__(self, index: int, /) -> int: ...
+
+
+class ProcessId:
+    """A mark that asks the system each time."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def __getitem__(self, index: int, /) -> int:
+        return os.getpid() == self._process
+
+
+def fork_mark() -> SharedMark:
+    """Make a mark. Servers may fork without telling Python, so hooks of `os` aren't enough."""
+    page = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        page.madvise(_WIPE_ON_FORK)
+    except OSError:
+        return ProcessId()
+    page[0] = 1
+    return page
+
 
 LOG = logging.getLogger(__name__)
 

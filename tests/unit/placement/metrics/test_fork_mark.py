@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from placement.metrics.fork_mark import ProcessId, fork_mark
+from placement.metrics.meter import ProcessId, fork_mark
 
 
 @pytest.mark.parametrize("make", [fork_mark, ProcessId])
@@ -25,5 +25,5 @@ def test_a_system_without_such_memory_is_asked_each_time(monkeypatch):
         def madvise(self, option):
             raise OSError("Invalid argument")
 
-    monkeypatch.setattr("placement.metrics.fork_mark.mmap.mmap", Page)
+    monkeypatch.setattr("placement.metrics.meter.mmap.mmap", Page)
     assert isinstance(fork_mark(), ProcessId)
