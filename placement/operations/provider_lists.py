@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from placement.candidates.cloud.columns import Slots
-from placement.candidates.cloud.provider_listings import REMEMBERED, Item
+from placement.candidates.cloud.prepared_texts import REMEMBERED, Item
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.live.foreign_writers import OthersInFeed
 from placement.candidates.live.live_snapshot import LiveSnapshot

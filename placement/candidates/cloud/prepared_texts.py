@@ -4,7 +4,9 @@ A block is 256 slots. The text of the slot 1000 is the text 232 of the block 3. 
 all providers of most blocks. Such a block is joined to one text once, and then kept.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import datetime
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -119,3 +121,158 @@ def in_blocks(mask: Numbers) -> Numbers:
     padded = np.zeros(number_of_blocks(len(mask)) << _SHIFT, np.bool_)
     padded[: len(mask)] = mask
     return padded.reshape(-1, _LOW + 1).sum(axis=1)
+
+
+#: providers that one form remembers at most: about 50 MB if all of them are listed together
+REMEMBERED = 25_000
+#: forms that are remembered at most: most clouds have clients of one or two versions
+FORMS = 3
+_SHIFT = 8
+#: fewer providers of one block aren't joined
+_FEW = 16
+
+#: when something last changed, as the driver returns it; those of one database can be compared
+Moment = datetime.datetime | str | None
+
+
+class Item(NamedTuple):
+    """A provider as it stands in a list, or several one after the other.
+
+    :param newest: when one of them last changed
+    """
+
+    text: bytes
+    newest: Moment
+
+
+class Listing:
+    """Providers in one form. A change gives a new listing that shares all blocks it can."""
+
+    __slots__ = ("_blocks", "_joined", "count")
+
+    def __init__(
+        self,
+        blocks: dict[int, dict[int, Item]] | None = None,
+        joined: dict[int, tuple[bytes, Item]] | None = None,
+        count: int = 0,
+    ) -> None:
+        self._blocks = {} if blocks is None else blocks
+        #: by block: the slots that were last wanted of it together, and their joined item
+        self._joined = {} if joined is None else joined
+        #: how many providers it has, about
+        self.count = count
+
+    def forgetting(self, slots: Iterable[int]) -> "Listing":
+        """Return the listing without some providers."""
+        blocks, joined, count = dict(self._blocks), dict(self._joined), self.count
+        copied: set[int] = set()
+        for slot in slots:
+            number = slot >> _SHIFT
+            if number not in blocks:
+                continue
+            if number not in copied:
+                # copied even if it lacks the slot: a thread may still add it to the old listing
+                blocks[number] = dict(blocks[number])
+                joined.pop(number, None)
+                copied.add(number)
+            if blocks[number].pop(slot, None) is not None:
+                count -= 1
+        return Listing(blocks, joined, count)
+
+    def add(self, items: Mapping[int, Item]) -> None:
+        """Add providers by slot, as they are at the moment of this listing."""
+        if self.count + len(items) > REMEMBERED:
+            # each dictionary may be in use: replaced, not emptied
+            self._blocks, self._joined, self.count = {}, {}, 0
+        for slot, item in items.items():
+            self._blocks.setdefault(slot >> _SHIFT, {})[slot] = item
+        self.count += len(items)
+
+    def take(self, slots: Slots, joins: bool = True) -> tuple[list[Item], list[int]]:
+        """Return the items of some slots, in their order, and the slots whose items it lacks.
+
+        :param slots: ascending
+        :param joins: whether several may come as one; they are kept so for the next time
+        """
+        found: list[Item] = []
+        missing: list[int] = []
+        blocks, joined = self._blocks, self._joined
+        for number, part, key in _by_block(slots):
+            known = joined.get(number)
+            if joins and known is not None and known[0] == key:
+                found.append(known[1])
+                continue
+            block = blocks.get(number, {})
+            here = [block.get(slot) for slot in part]
+            items = [item for item in here if item is not None]
+            if len(items) < len(here):
+                missing += [slot for slot, item in zip(part, here, strict=True) if item is None]
+            elif not joins or len(items) < _FEW:
+                found += items
+            else:
+                whole = joined_items(items)
+                joined[number] = key, whole
+                found.append(whole)
+        return found, missing
+
+
+def joined_items(items: Sequence[Item]) -> Item:
+    """Return items as one."""
+    moments = (item.newest for item in items)
+    newest = max((moment for moment in moments if moment is not None), default=None)
+    return Item(SEPARATOR.join([item.text for item in items]), newest)
+
+
+def _by_block(slots: Slots) -> Iterator[tuple[int, list[int], bytes]]:
+    """Yield the parts of ascending slots by block, as numbers and as bytes."""
+    ends = (*(np.flatnonzero(np.diff(slots >> _SHIFT)) + 1).tolist(), len(slots))
+    numbers, raw, size = slots.tolist(), slots.tobytes(), slots.itemsize
+    begin = 0
+    for end in ends:
+        if end > begin:
+            part = numbers[begin:end]
+            yield part[0] >> _SHIFT, part, raw[begin * size : end * size]
+        begin = end
+
+
+class Listings:
+    """Listings by form. It never changes, except that it remembers what was read.
+
+    :param outdated: the number of the last round that must not be used any more, the same for all
+        listings of one snapshot and of those that it becomes
+    """
+
+    __slots__ = ("_of_form", "_outdated")
+
+    def __init__(
+        self,
+        of_form: Mapping[Hashable, tuple[int, Listing]] | None = None,
+        outdated: list[int] | None = None,
+    ) -> None:
+        self._of_form: dict[Hashable, tuple[int, Listing]] = dict(of_form or {})
+        self._outdated = [0] if outdated is None else outdated
+
+    def forgetting(self, slots: Iterable[int]) -> "Listings":
+        """Return the listings without some providers."""
+        gone = list(slots)
+        # another thread may add a form meanwhile
+        known = list(self._of_form.items())
+        new = {form: (round_, listing.forgetting(gone)) for form, (round_, listing) in known}
+        return Listings(new, self._outdated)
+
+    def forget(self) -> None:
+        """Begin a new round: all that is wanted from now on is read again.
+
+        So it is in the listings that were made of this one, or that this one was made of.
+        """
+        self._outdated[0] += 1
+
+    def of(self, form: Hashable) -> Listing:
+        """Return the listing of a form."""
+        now = self._outdated[0] + 1
+        found = self._of_form.get(form)
+        if found is None or found[0] != now:
+            found = self._of_form[form] = now, Listing()
+            for other in list(self._of_form)[:-FORMS]:
+                self._of_form.pop(other, None)
+        return found[1]

@@ -12,8 +12,7 @@ from placement.candidates.cloud.forest import Forest
 from placement.candidates.cloud.full_start_memory import PastSearches
 from placement.candidates.cloud.key_sets import Ids, KeySets, SlotSet
 from placement.candidates.cloud.patched_array import Patched
-from placement.candidates.cloud.prepared_texts import PreparedTexts
-from placement.candidates.cloud.provider_listings import Listings
+from placement.candidates.cloud.prepared_texts import Listings, PreparedTexts
 from placement.candidates.cloud.register import Register
 from placement.candidates.slots import WholeSlot
 from placement.storage.feed.change_feed import Cursor

@@ -3,7 +3,6 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.cloud import provider_listings
 from placement.candidates.live.foreign_writers import AUTO, OthersInFeed, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.domain.provider_filter import ProviderFilter

@@ -5,8 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from placement.candidates.cloud import provider_listings
-from placement.candidates.cloud.provider_listings import FORMS, Item, Listing, Listings
+from placement.candidates.cloud.prepared_texts import FORMS, Item, Listing, Listings
 
 
 def slots(*numbers):
