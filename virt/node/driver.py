@@ -1,31 +1,73 @@
 """A driver of one node, which reports what facts say of the machine."""
 
-import contextlib
-import copy
-import json
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from compute import exceptions
 from compute.pci.device_spec import parse_device_specs
+from compute.provider_tree.cells import cell_name
+from virt.node.facts import Guest, HostFacts
+from virt.node.gpus import gpus
+from virt.node.guest_places import card_places, cell_places, device_counts
+from virt.reshape.vgpu import VGPU, pgpu_name
+from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+import contextlib
+import copy
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
 from virt.node import pmem
 from virt.node.consumers import Consumers
 from virt.node.cpu_sets import CpuSets, configured_cpus, cpu_sets
-from virt.node.facts import HostFacts, HostFactsError, HostInfo
+from virt.node.facts import HostFactsError, HostInfo
 from virt.node.kept_pages import kept_pages
 from virt.node.mdev_types import configured_types
 from virt.node.node_update import NodeUpdate
-from virt.node.placed_guest import places_of
 from virt.pci_device import offered
 from virt.reshape.resource_class import check_renames
 from virt.virtapi import VirtAPI
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
+
+
+def places_of(
+    guest: Guest,
+    tree: "ProviderTree",
+    nodename: str,
+    resources: Mapping[str, int],
+    facts: HostFacts,
+    conf: cfg.ConfigOpts,
+    dedicated: Collection[int],
+) -> dict[str, dict[str, int]]:
+    """Return provider uuid → class → amount, of the providers in the tree.
+
+    :param resources: class → how much the guest should have
+    :param dedicated: processors of the host that a guest can have to itself
+    """
+    names: dict[str, dict[str, int]] = {}
+    for cell, found in cell_places(guest, facts.cells, resources, dedicated).items():
+        names.setdefault(cell_name(nodename, cell), {}).update(found)
+    specs = parse_device_specs(conf.pci.device_spec)
+    cards = CardProviders(tree, nodename, physical_functions(facts.pci_devices, specs))
+    counts = card_places(guest, {one.name: one.virtual_functions for one in cards.functions})
+    for name, card in cards.present.items():
+        # A provider without inventory was replaced by another one of the same card.
+        if card in counts and SRIOV_NET_VF in tree.data(name).inventory:
+            names.setdefault(name, {})[SRIOV_NET_VF] = counts[card]
+    classes = gpus(facts, conf).classes
+    for device, count in device_counts(guest, facts.mediated_devices).items():
+        name = pgpu_name(nodename, device)
+        names.setdefault(name, {})[classes.get(device, VGPU)] = count
+    return {tree.data(name).uuid: found for name, found in names.items() if tree.exists(name)}
 
 
 class NodeDriver(ComputeDriver):
