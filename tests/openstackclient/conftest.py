@@ -6,4 +6,19 @@ BERTH_OPENSTACKCLIENT is set. The tox environment `openstackclient` sets it and 
 
 import os
 
+import pytest
+
+from tests.functional.compute.forked import PROCESSES, forking
+from tests.functional.placement.serving.programs import needed
+
+__all__ = ["forking"]
+
 collect_ignore_glob = [] if os.environ.get("BERTH_OPENSTACKCLIENT") else ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def openstack_program(request):
+    """Have `openstack` ready to be run by `programs.run`."""
+    needed("openstack", "python-openstackclient and osc-placement")
+    PROCESSES.set_forkserver_preload(["tests.openstackclient.imported"])
+    request.getfixturevalue("forking")

@@ -1,14 +1,13 @@
 """The commands of `openstack` on the pages of the API do what the requests beside them do."""
 
-import os
 import shlex
-import subprocess
 
 import requests
 
 from tests import api_pages, readme_commands
 from tests.functional.placement.extensions.openapi import scenario
-from tests.functional.placement.serving.programs import ADMIN, needed
+from tests.functional.placement.serving.programs import ADMIN
+from tests.openstackclient import programs
 from tests.patience import PATIENCE
 
 
@@ -20,8 +19,7 @@ def send(url, step):
     assert answer.status_code < 300, (step, answer.text)
 
 
-def test_every_command_of_the_pages_succeeds(tmp_path):
-    needed("openstack", "python-openstackclient and osc-placement")
+def test_every_command_of_the_pages_succeeds(openstack_program, tmp_path):
     commands = api_pages.shown("openstack ")
     assert len(commands) == len(api_pages.pages.COMMANDS)
     settings = dict(
@@ -29,8 +27,7 @@ def test_every_command_of_the_pages_succeeds(tmp_path):
         for word in shlex.split(api_pages.preparation("export OS_").replace("export", ""))
     )
     with readme_commands.service_in(tmp_path) as url:
-        environ = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
-        environ |= settings | {"OS_ENDPOINT": url}
+        settings["OS_ENDPOINT"] = url
         send(url, ("/traits/CUSTOM_SILVER", {}, "PUT", "", None))
         for step in scenario.STEPS:
             path, _, method, *_ = step
@@ -38,12 +35,10 @@ def test_every_command_of_the_pages_succeeds(tmp_path):
             if command is None:
                 send(url, step)
                 continue
-            done = subprocess.run(
-                ["bash", "-c", command], env=environ, capture_output=True, text=True
-            )
+            code, _, err = programs.run(command, settings, tmp_path)
             # those that ask whether something fits say by 3 that nothing does, as in the examples
             wanted = (
                 3 if any(word in command for word in ("explain", "evacuate", "survives")) else 0
             )
-            assert done.returncode == wanted, (command, done.stderr)
+            assert code == wanted, (command, err)
     assert commands == {}

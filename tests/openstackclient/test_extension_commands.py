@@ -3,7 +3,6 @@
 import contextlib
 import http.server
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -13,7 +12,8 @@ import pytest
 import requests
 
 from tests import readme_commands
-from tests.functional.placement.serving.programs import ADMIN, needed
+from tests.functional.placement.serving.programs import ADMIN
+from tests.openstackclient import programs
 from tests.page_code import files_of
 
 PAGE = "openstack_commands.rst"
@@ -38,7 +38,6 @@ FLAVOR = {
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     """Yield the URL of a service with the host of the page."""
-    needed("openstack", "python-openstackclient and osc-placement")
     with pytest.MonkeyPatch.context() as patch:
         # however busy the machine is, all that helps is found
         patch.setenv("OS_BERTH__EXPLAIN_BUDGET_MS", "60000")
@@ -65,18 +64,22 @@ def make(url, name, uuid, parent, totals):
     requests.put(place, json=body, **send).raise_for_status()
 
 
+def settings_at(url):
+    """Return the environment variables that lead `openstack` to a service."""
+    return {
+        "OS_AUTH_TYPE": "admin_token",
+        "OS_TOKEN": "admin",
+        "OS_ENDPOINT": url,
+        "COLUMNS": "80",
+    }
+
+
 @pytest.fixture
-def openstack(url, tmp_path):
+def openstack(openstack_program, url, tmp_path):
     """Return a function that runs `openstack`, and returns code, output and errors."""
 
     def run(command, **more):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
-        environment |= {"OS_AUTH_TYPE": "admin_token", "OS_TOKEN": "admin", "OS_ENDPOINT": url}
-        environment |= {"COLUMNS": "80", "HOME": str(tmp_path)} | more
-        done = subprocess.run(
-            shlex.split(command), capture_output=True, text=True, env=environment, cwd=tmp_path
-        )
-        return done.returncode, done.stdout, done.stderr
+        return programs.run(command, settings_at(url) | more, tmp_path)
 
     return run
 
@@ -206,7 +209,7 @@ def owned_by_nova(url):
         requests.put(place, json=changed.json() | {"traits": before["traits"]}, **send)
 
 
-def test_a_flavor_of_nova_is_translated(url, openstack, tmp_path):
+def test_a_flavor_of_nova_is_translated(url, openstack_program, tmp_path):
     with serving(Nova) as nova, owned_by_nova(url):
         (tmp_path / "clouds.yaml").write_text(
             "clouds:\n"
@@ -217,10 +220,17 @@ def test_a_flavor_of_nova_is_translated(url, openstack, tmp_path):
             "    compute_api_version: '2.1'\n"
         )
         command = "openstack --os-cloud demo capacity show --flavor m1.numa -f json"
-        code, out, err = openstack(command, OS_AUTH_TYPE="", OS_ENDPOINT="", OS_TOKEN="")
+        # the program itself: it reads the working folder when it starts
+        done = subprocess.run(
+            shlex.split(command),
+            capture_output=True,
+            text=True,
+            env=programs.environ_of_none() | {"HOME": str(tmp_path)},
+            cwd=tmp_path,
+        )
 
-    assert code == 0, err
-    found = json.loads(out)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
     assert found["query"].startswith("resources=DISK_GB%3A20%2CMEMORY_MB%3A1024%2CVCPU%3A2")
     assert found["fits"] > 0
     assert any("pci_passthrough:alias" in sentence for sentence in found["left_out"])
