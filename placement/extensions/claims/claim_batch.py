@@ -99,8 +99,8 @@ class ClaimBatch:
     :param jobs: no consumer is in two of them; a job that goes alone is the only one
     :param send: puts a job into the line of a tree, by the uuid of the root
     :param roots_with_lines: returns the roots of the trees that have lines, by uuid
-    :param root: the root of the tree in whose line the jobs stood: their write waits for locks;
-        None: it doesn't
+    :param root: the root of the tree in whose line the jobs stood: their write waits for the locks
+        of this tree; None: it waits for no locks
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class ClaimBatch:
                 return
             patience = max(min(job.claim.seconds_left for job in self._jobs), LONGEST_LOCK)
             stored, generations = write(
-                self._database, snapshot, plan, self._tries, patience, self._root is not None
+                self._database, snapshot, plan, self._tries, patience, self._root
             )
         except Locked as locked:
             self._busy |= locked.uuids
@@ -229,9 +229,10 @@ class ClaimBatch:
     def _plan(self, job: Job, cloud: Snapshot) -> ClaimPlan | None:
         """Return the plan of one claim; None: it went into the line of a tree, or left its line.
 
-        A write from a line waits for all locks that it needs. Others of this line must not wait
-        with it for the lock of another tree. So a claim leaves the line, once, if its plan takes
-        nothing of the line's tree.
+        A write from a line waits for its tree only. If the plan also takes of another tree that is
+        locked, the claim goes on to the line of that one. Others of this line must not wait with a
+        claim that doesn't need to. So a claim leaves the line, once, if its plan takes nothing of
+        the line's tree.
         """
         claim, seconds = job.claim, None if self._is_alone else LONGEST_SEARCH
         is_restricted = bool(self._busy or self._trees)
@@ -247,16 +248,14 @@ class ClaimBatch:
         if plan is None:
             raise NoCandidate(claim.why_none(cloud) if self._is_alone else "")
         trees = plan.trees(cloud)
+        # a search without the `busy` providers may still choose a tree with such a root, if it
+        # takes nothing of the tree
+        locked = {root for uuid, root in trees.items() if uuid in self._busy}
         if self._root is None:
-            # a search without the `busy` providers may still choose a tree with such a root, if it
-            # takes nothing of the tree
-            locked = {
-                root for uuid, root in trees.items() if uuid in self._busy or root in self._trees
-            }
-            if not locked:
-                return plan
+            locked |= self._trees.intersection(trees.values())
+        if locked:
             self._send(job, min(locked))
-        elif self._root in trees.values() or job.has_left_line:
+        elif self._root is None or self._root in trees.values() or job.has_left_line:
             return plan
         else:
             job.has_left_line = True

@@ -33,7 +33,7 @@ from placement.extensions.claims.claim_plan import (
 )
 from placement.extensions.explain import explanation
 from placement.extensions.explain.operation import names_from
-from placement.operations.allocations import ProviderRoom, lock, store
+from placement.operations.allocations import ProviderRoom, store
 from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import allocations, holdings, providers
 from placement.storage.database.engine import PATIENCE, TRIES, Connection, Database
@@ -300,7 +300,7 @@ def write(
     plan: ClaimPlan,
     tries: int,
     patience: float,
-    wait: bool = False,
+    line: str | None = None,
 ) -> tuple[ClaimPlan, dict[str, int]]:
     """Store the plan in one transaction; return it as stored, and the consumers' generations.
 
@@ -308,32 +308,34 @@ def write(
 
     :param snapshot: where the candidates were found
     :param patience: seconds after which no further try begins
-    :param wait: whether to wait for what others have locked
+    :param line: the root of the tree, by uuid, whose locks it waits for; it waits for no others, so
+        that it keeps nobody from anything meanwhile
     """
     named = {uuid for request in plan.requests for uuid in request.allocations}
     # A move of a provider locks all providers of its tree. This write locks a provider of each tree
     # that a candidate is for: the root, if the candidate takes nothing of the tree. So one of the
     # two writes waits for the other, and sees what it did.
-    anchors = plan.anchors(snapshot)
+    needed = named | plan.anchors(snapshot)
+    awaited = {uuid for uuid, root in plan.trees(snapshot).items() if root == line}
 
     def operation(connection: Connection) -> tuple[ClaimPlan, dict[str, int]]:
-        if wait:
-            locked, nodes, room = lock(connection, plan.requests, anchors)
-        else:
-            # consumers that hold something are refused, so there are no more providers to lock, and
-            # no reason to wait for such a consumer
-            locked, (found, *answers) = LockedConsumers.lock_and_ask(
-                connection,
-                plan.requests,
-                providers.lock_free_question(named | anchors),
-                *ProviderRoom.questions(named, plan.requests),
-                wait=False,
-            )
-            nodes, room = providers.nodes_in(found), ProviderRoom.of(answers)
+        # nothing is locked yet, so nobody waits meanwhile, and there is no order to keep
+        if len(providers.lock(connection, awaited)) < len(awaited):
+            raise Outdated
+        # consumers that hold something are refused, so there are no more providers to lock, and no
+        # reason to wait for such a consumer
+        locked, (found, *answers) = LockedConsumers.lock_and_ask(
+            connection,
+            plan.requests,
+            providers.lock_free_question(needed),
+            *ProviderRoom.questions(named, plan.requests),
+            wait=False,
+        )
+        nodes, room = providers.nodes_in(found), ProviderRoom.of(answers)
         if locked.held:
             raise ConsumerHolds({entry.consumer.lower() for entry in locked.held})
-        missing = (named | anchors) - nodes.keys()
-        if missing and not wait:
+        missing = needed - nodes.keys()
+        if missing:
             raise Locked(missing)
         valid = still_valid(connection, snapshot, plan)
         store(connection, locked, nodes, room, plan.claims)

@@ -5,8 +5,10 @@ import random
 import threading
 
 import pytest
+import sqlalchemy as sa
 
 from placement.operations.allocations import lock
+from tests.databases.questions import connected
 from tests.faults import locks
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually
@@ -109,6 +111,43 @@ def test_a_claim_that_takes_nothing_of_a_locked_pool_does_not_wait_for_it(servic
     assert Claiming(service, 1, f"{ANY}&in_tree={cloud.uuids['a']}").end() == 200
     assert waits.status is None
     free()
+    assert waits.end() == 200
+
+
+def is_free(service, uuid):
+    """Say whether nobody has locked a provider."""
+    question = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE NOWAIT"
+    with connected(service.url) as connection:
+        try:
+            connection.execute(sa.text(question), {"uuid": uuid})
+        except sa.exc.OperationalError:
+            return False
+    return True
+
+
+def test_who_waits_for_one_tree_keeps_nobody_from_another(service, cloud, locked):
+    """It takes of both, and the pool has the lower id."""
+    free = locked(cloud.uuids["a"])
+    waits = Claiming(service, 0, "resources=VCPU:1,DISK_GB:1")
+    wait_until_somebody_waits(service.url)
+    assert is_free(service, cloud.uuids["pool"])
+    assert not is_free(service, cloud.uuids["a"])
+    free()
+    assert waits.end() == 200
+
+
+def test_who_needs_two_locked_trees_waits_for_one_after_the_other(service, cloud, locked):
+    first, second = sorted(cloud.uuids[name] for name in ("a", "pool"))
+    frees = {uuid: locked(uuid) for uuid in (first, second)}
+    waits = Claiming(service, 0, "resources=VCPU:1,DISK_GB:1")
+    wait_until_somebody_waits(service.url)
+    frees[first]()
+    # it holds the first one only while it finds out that the second one is locked
+    eventually(lambda: is_free(service, first))
+    wait_until_somebody_waits(service.url)
+    assert is_free(service, first)
+    assert waits.status is None
+    frees[second]()
     assert waits.end() == 200
 
 

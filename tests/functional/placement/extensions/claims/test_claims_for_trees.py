@@ -6,6 +6,7 @@ import pytest
 
 from placement.candidates.request import CandidateRequest, Group
 from placement.extensions.claims import claim_batch, operation
+from placement.operations import allocations
 from tests.databases.questions import kind_of
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually
@@ -123,7 +124,7 @@ def locked(service, cloud):
     ready, enough = threading.Event(), threading.Event()
 
     def hold(connection):
-        operation.lock(connection, [], [cloud.uuids["a"]])
+        allocations.lock(connection, [], [cloud.uuids["a"]])
         ready.set()
         enough.wait(PATIENCE)
 
