@@ -7,7 +7,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 _SUSPECTS = "berth_audit_suspected_leaks"
+_GUESTS = "berth_audit_misfit_guests"
 _LAST_GOOD = "berth_audit_last_good_timestamp_seconds"
+#: kinds of guests that don't hold what they should
+LACKING, SURPLUS = "lacking", "surplus"
+_MISFITS = (LACKING, SURPLUS)
 
 
 class AuditMetrics:
@@ -36,6 +40,12 @@ class AuditMetrics:
             ["kind"],
             registry=self._registry,
         )
+        self._guests = Gauge(
+            _GUESTS,
+            "Guests that the last finished audit found to hold less or more than they should.",
+            ["kind"],
+            registry=self._registry,
+        )
         self._last_good = Gauge(
             _LAST_GOOD,
             "When the last finished audit ended, in seconds since 1970. 0: none did.",
@@ -54,16 +64,30 @@ class AuditMetrics:
                     self._last_good.set(sample.value)
                 elif sample.name == _SUSPECTS and kind in self._kinds:
                     self._suspects.labels(kind).set(sample.value)
+                elif sample.name == _GUESTS and kind in _MISFITS:
+                    self._guests.labels(kind).set(sample.value)
 
-    def ended(self, seconds: float, suspects: Mapping[str, int] | None) -> None:
-        """Count an audit. `suspects` is kind → how many it found; None: it failed."""
+    def failed(self, seconds: float) -> None:
+        """Count an audit that could not be finished."""
         self._audits.inc()
         self._duration.set(seconds)
-        if suspects is None:
-            self._failures.inc()
-            return
+        self._failures.inc()
+
+    def ended(
+        self, seconds: float, suspects: Mapping[str, int], guests: Mapping[str, int] | None
+    ) -> None:
+        """Count an audit that was finished.
+
+        :param suspects: kind → how many it found
+        :param guests: LACKING, SURPLUS → how many guests; None: it judged none
+        """
+        self._audits.inc()
+        self._duration.set(seconds)
         for kind in self._kinds:
             self._suspects.labels(kind).set(suspects.get(kind, 0))
+        if guests is not None:
+            for kind in _MISFITS:
+                self._guests.labels(kind).set(guests.get(kind, 0))
         self._last_good.set(self._clock())
 
     def text(self) -> bytes:

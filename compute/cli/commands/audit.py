@@ -21,7 +21,7 @@ from compute.cli.access.records_access import records
 from compute.cli.command_line import OK, PROGRAM, UnusableInput, load_configuration
 from compute.cli.commands.audit_options import parsed
 from compute.cli.commands.audit_report import described, told
-from compute.cli.commands.audit_rounds import rounds
+from compute.cli.commands.audit_rounds import Note, rounds
 from compute.cli.console import say
 from compute.cli.output.progress import Bar
 from compute.cli.output.recorded_consumers import RecordedPlaces
@@ -92,7 +92,7 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     conf = load_configuration(config_arguments)
     grace = Grace(asked.grace) if asked.grace else None
 
-    def audit_once(note: Callable[[Orphan], None]) -> int:
+    def audit_once(note: Note) -> int:
         if grace is not None and asked.every is None:
             code = _look_before(asked, conf, config_arguments, grace)
             if code != OK:
@@ -100,8 +100,8 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         return _run_once(asked, conf, config_arguments, note, grace)
 
     if asked.every is None and asked.textfile is None:
-        return audit_once(lambda orphan: None)
-    return rounds(audit_once, FAILED, asked.every, asked.textfile)
+        return audit_once(lambda found: None)
+    return rounds(audit_once, FAILED, asked.every, asked.textfile, asked.resource_provider is None)
 
 
 def _look_before(
@@ -138,7 +138,7 @@ def _run_once(
     asked: argparse.Namespace,
     conf: cfg.ConfigOpts,
     config_arguments: Sequence[str],
-    note: Callable[[Orphan], None],
+    note: Note,
     grace: Grace | None,
 ) -> int:
     deletes = asked.delete and not asked.dry_run
@@ -245,7 +245,7 @@ def _audit(
     orphans: Iterator[Orphan],
     guests: Iterator[MisfitGuest],
     deletion: Deletion,
-    note: Callable[[Orphan], None],
+    note: Note,
     site: _Site,
 ) -> int:
     found = deleted = to_do = 0
@@ -270,12 +270,18 @@ def _audit(
                 note(now)
         if not asked.json and (found or asked.verbose):
             print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
-        lacking = 0 if named else tell.misfits(guests)
+        lacking = 0 if named else tell.misfits(_noted(guests, note))
         if asked.suspects:
             tell.suspects(suspects(site.client, admin_context()), RecordedPlaces(site.cell))
     if lacking or deleted < to_do:
         return FOUND
     return DELETED if deleted else OK
+
+
+def _noted(guests: Iterator[MisfitGuest], note: Note) -> Iterator[MisfitGuest]:
+    for guest in guests:
+        note(guest)
+        yield guest
 
 
 def _confirmed(orphans: Sequence[Orphan], named: bool) -> bool:

@@ -7,13 +7,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from compute.cli.command_line import PROGRAM, UnusableInput
 from compute.cli.console import say
 from compute.maintenance.audit.audit import SUSPECT, Orphan
-from compute.metrics.audit import AuditMetrics
+from compute.maintenance.audit.misfits import MisfitGuest
+from compute.metrics.audit import LACKING, SURPLUS, AuditMetrics
 
 KINDS = tuple(kind.name.lower() for kind in SUSPECT)
 NAME = "berth_audit.prom"
@@ -21,21 +21,26 @@ NAME = "berth_audit.prom"
 READABLE = 0o644
 
 
+Note = Callable[[Orphan | MisfitGuest], None]
+
+
 def rounds(
-    run_once: Callable[[Callable[[Orphan], None]], int],
+    run_once: Callable[[Note], int],
     failed: int,
     every: int | None,
     textfile: Path | None,
+    judges_guests: bool,
 ) -> int:
     """Audit once, or until a signal raises KeyboardInterrupt; return the exit code.
 
     Audits never overlap: if one takes longer than `every` seconds, the beginnings that fall into it
     are left out. Raises UnusableInput, in the first round only, if the options can't be used.
 
-    :param run_once: runs one audit, calls its argument with each orphan, returns the exit code
+    :param run_once: runs one audit, calls its argument with all it finds, returns the exit code
     :param failed: the exit code of an audit that could not be finished
     :param every: seconds between the beginnings of two audits; None: there is one audit
     :param textfile: is written after each audit; for a folder, a file of the name NAME in it
+    :param judges_guests: whether an audit finds misfit guests
     """
     if textfile is not None and textfile.is_dir():
         textfile = textfile / NAME
@@ -49,9 +54,9 @@ def rounds(
     is_first = True
     while True:
         begun = time.monotonic()
-        found: Counter[str] = Counter()
+        found = _Found()
         try:
-            code = run_once(partial(_count, found))
+            code = run_once(found.note)
         except UnusableInput as error:
             if is_first:
                 raise
@@ -59,7 +64,10 @@ def rounds(
             code = failed
         is_first = False
         took = time.monotonic() - begun
-        metrics.ended(took, None if code == failed else found)
+        if code == failed:
+            metrics.failed(took)
+        else:
+            metrics.ended(took, found.orphans, found.guests if judges_guests else None)
         if textfile is not None:
             try:
                 write(textfile, metrics.text())
@@ -72,8 +80,20 @@ def rounds(
         time.sleep(every - (time.monotonic() - begun) % every)
 
 
-def _count(found: Counter[str], orphan: Orphan) -> None:
-    found[orphan.verdict.kind.name.lower()] += 1
+class _Found:
+    """Counts what one audit finds, by kind."""
+
+    def __init__(self) -> None:
+        self.orphans: Counter[str] = Counter()
+        self.guests: Counter[str] = Counter()
+
+    def note(self, found: Orphan | MisfitGuest) -> None:
+        """Count it; a guest may lack one thing and hold too much of another."""
+        if isinstance(found, Orphan):
+            self.orphans[found.verdict.kind.name.lower()] += 1
+            return
+        self.guests[LACKING] += bool(found.misfit.lacking)
+        self.guests[SURPLUS] += bool(found.misfit.surplus)
 
 
 def write(path: Path, content: bytes) -> None:

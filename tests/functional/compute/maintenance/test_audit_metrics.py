@@ -10,9 +10,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from compute.cli.nova_manage import main
+from compute.records.instance import Flavor
 from tests.functional.compute.forked import PATIENCE, Forked
 from tests.functional.placement.serving.programs import needed
 from virt.fake import MediumFakeDriver
+
+FLAVOR = Flavor(vcpus=2, memory_mb=1024, root_gb=20)
+SHARE = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 20}
 
 
 @pytest.fixture
@@ -49,7 +53,10 @@ def test_the_file_has_what_was_found_and_anyone_may_read_it(sqlite_site, root, f
     counted = told(file)
     assert counted["berth_audit_suspected_leaks", "unrecorded"] == 1
     assert sum(v for k, v in counted.items() if k[0] == "berth_audit_suspected_leaks") == 1
-    assert {kind for name, *rest in counted if rest for kind in rest} == {
+    kinds = {
+        kind for name, *rest in counted if name == "berth_audit_suspected_leaks" for kind in rest
+    }
+    assert kinds == {
         "gone",
         "elsewhere",
         "unrecorded",
@@ -72,6 +79,36 @@ def test_the_file_has_what_was_found_and_anyone_may_read_it(sqlite_site, root, f
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
+def test_guests_that_hold_less_or_more_than_they_should_are_counted(sqlite_site, root, file):
+    less, more = (sqlite_site.guest(flavor=FLAVOR, vm_state="active") for _ in range(2))
+    both = sqlite_site.guest(flavor=FLAVOR, vm_state="active")
+    sqlite_site.guest(flavor=FLAVOR, vm_state="active")
+    with sqlite_site.placement() as outsider:
+        outsider.allocate({root: {"VCPU": 2, "MEMORY_MB": 1024}}, less)
+        outsider.allocate({root: {**SHARE, "VCPU": 3}}, more)
+        outsider.allocate({root: {**SHARE, "VCPU": 1, "DISK_GB": 30}}, both)
+    assert sqlite_site.run("audit", "--textfile", str(file)).code == 3
+    counted = told(file)
+    assert counted["berth_audit_misfit_guests", "lacking"] == 3
+    assert counted["berth_audit_misfit_guests", "surplus"] == 2
+    assert sqlite_site.run("heal_allocations").code == 0
+    assert sqlite_site.run("audit", "--textfile", str(file)).code == 0
+    counted = told(file)
+    assert counted["berth_audit_misfit_guests", "lacking"] == 0
+    assert counted["berth_audit_misfit_guests", "surplus"] == 2
+
+
+def test_an_audit_of_one_provider_keeps_what_the_file_says_of_guests(sqlite_site, root, file):
+    """It judges no guest, so it knows nothing of them."""
+    one_alone = ("audit", "--resource_provider", root, "--textfile", str(file))
+    assert sqlite_site.run(*one_alone).code == 0
+    assert not any(name == "berth_audit_misfit_guests" for name, *_ in told(file))
+    sqlite_site.guest(flavor=FLAVOR, vm_state="active")
+    assert sqlite_site.run("audit", "--textfile", str(file)).code == 3
+    assert sqlite_site.run(*one_alone).code == 0
+    assert told(file)["berth_audit_misfit_guests", "lacking"] == 1
+
+
 def test_an_audit_that_fails_is_told_in_the_file_too(sqlite_site, file):
     sqlite_site.configure(
         more="[placement]\nauth_type = admin_token\nendpoint = http://127.0.0.1:1\ntoken = x\n"
@@ -88,7 +125,9 @@ def test_an_audit_that_fails_is_told_in_the_file_too(sqlite_site, file):
         (
             "berth_audit_last_good_timestamp_seconds 1.7e9\n"
             'berth_audit_suspected_leaks{kind="gone"} 3\n'
-            'berth_audit_suspected_leaks{kind="odd"} 4\n',
+            'berth_audit_suspected_leaks{kind="odd"} 4\n'
+            'berth_audit_misfit_guests{kind="lacking"} 5\n'
+            'berth_audit_misfit_guests{kind="gone"} 6\n',
             1.7e9,
         ),
         ("berth_audit_last_good_timestamp_seconds soon\n", 0),
@@ -106,6 +145,8 @@ def test_an_audit_that_fails_does_not_forget_the_last_good_one(sqlite_site, file
     assert counted["berth_audit_last_good_timestamp_seconds",] == last
     leaks = {kind[0]: v for (name, *kind), v in counted.items() if name.endswith("leaks")}
     assert leaks == ({"gone": 3} if last else {})
+    guests = {kind[0]: v for (name, *kind), v in counted.items() if name.endswith("guests")}
+    assert guests == ({"lacking": 5} if last else {})
 
 
 @pytest.mark.parametrize(

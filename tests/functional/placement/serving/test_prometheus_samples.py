@@ -126,7 +126,7 @@ def work_on_host(agent, audit):
     agent.update_ended(0.2)
     agent.update_failed(ConnectionError("no route"))
     agent.node_updated("host", reshaped=True)
-    audit.ended(0.1, {"gone": 1})
+    audit.ended(0.1, {"gone": 1}, {"lacking": 1})
 
 
 def test_everything_on_the_dashboard_has_figures(served, counted, prometheus):
@@ -185,7 +185,7 @@ def known_labels():
     found = {family.name: dict(family.labels) for family in metrics_layout().families}
     found["placement_survivable_sets"] = {"by": BY, "verdict": VERDICTS}
     agent, audit = AgentMetrics(), AuditMetrics(KINDS)
-    audit.ended(1.0, {})
+    audit.ended(1.0, {}, {})
     for text in (_text(agent.page), audit.text().decode()):
         for family in text_string_to_metric_families(text):
             labels = found.setdefault(family.name, {})
