@@ -42,7 +42,7 @@ def query(call: Call) -> flask.Response:
     ):
         if count > most:
             raise BadRequest(f"A request may name at most {most} {what}. This one names {count}.")
-    by, limit = frozenset(body.get("by", ())), body.get("limit", schemas.LIMIT)
+    by, limit = frozenset(body.get("by", ())), int(body.get("limit", schemas.LIMIT))
     if len(given) * len(by) * limit > schemas.MOST_SHOWN:
         raise BadRequest(
             f"An answer tells at most {schemas.MOST_SHOWN} aggregates and trees. This one may have "

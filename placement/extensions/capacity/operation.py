@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
 from placement.candidates.cloud.columns import Slots
@@ -10,9 +10,9 @@ from placement.candidates.cloud.free_amounts import FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import error_of
 from placement.candidates.request import CandidateRequest
-from placement.errors import BadRequest
 from placement.extensions.capacity.count import Capacity, Fits, at_most
 from placement.extensions.what_if.changed_cloud import Naming
+from placement.extensions.what_if.refusals import refused_at
 from placement.extensions.what_if.trees import check_roots, without
 from placement.schemas.json_schema import Json
 
@@ -99,9 +99,9 @@ def rooms(
     """Return how many more of each request fit by itself, by the names of the requests.
 
     Equal requests are counted once. Each has its share of what is left of the budget; if that is
-    used up before the trees are found, the room has bounds only. Raises UnknownProviderNamed if a
-    provider doesn't exist, BadRequest if one is no root, SearchAbandoned if the client left, and
-    what a search raises of a wrong request.
+    used up before the trees are found, the room has bounds only. Raises BadRequest if a provider
+    doesn't exist or is no root, SearchAbandoned if the client left, and what a search raises of a
+    wrong request.
 
     :param naming: returns the names of providers by uuid
     :param budgets: returns what all searches together may cost; called after the cloud was read
@@ -130,15 +130,9 @@ def rooms(
     return counting.named(found, naming)
 
 
-@contextlib.contextmanager
-def refusals_of(name: str) -> Iterator[None]:
+def refusals_of(name: str) -> contextlib.AbstractContextManager[None]:
     """Name the request in a BadRequest that is raised within, unless its name is empty."""
-    try:
-        yield
-    except BadRequest as refused:
-        if not name:
-            raise
-        raise type(refused)(f"Request {name!r}: {refused.message}", **refused.facts) from refused
+    return refused_at(f"Request {name!r}") if name else contextlib.nullcontext()
 
 
 class _RoomCount:

@@ -81,8 +81,8 @@ def evacuated(
 ) -> Evacuation:
     """Find a new home for each consumer that holds anything of some trees.
 
-    Raises UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root, and
-    SearchAbandoned if the client left.
+    Raises BadRequest if a provider doesn't exist or is no root, and SearchAbandoned if the client
+    left.
 
     :param naming: returns the names of providers by uuid
     :param what_if: the cloud, perhaps as if it were different

@@ -30,9 +30,9 @@ def room(call: Call) -> flask.Response:
     what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
     wish = Wish(
         request_in_body(body["query"], call.version),
-        body.get("count", 1),
+        int(body.get("count", 1)),
         None if within is None else list(dict.fromkeys(map(uuids.normalised, within))),
-        body.get("limit", {}).get("moves", schemas.MOVES),
+        int(body.get("limit", {}).get("moves", schemas.MOVES)),
         None if by == "moves" else by,
     )
     found = room_of(

@@ -82,9 +82,9 @@ def room(
 ) -> Room:
     """Find the fewest moves that make room.
 
-    Raises UnknownProviderNamed or BadRequest for a root of `within` that isn't one, BadRequest for
-    a class that doesn't exist and for terms that name what doesn't exist, what a search raises of a
-    wrong request, and SearchAbandoned if the client left.
+    Raises BadRequest for a root of `within` that isn't one, for a class that doesn't exist and for
+    terms that name what doesn't exist, what a search raises of a wrong request, and SearchAbandoned
+    if the client left.
 
     :param what_if: the cloud, perhaps as if it were different
     :param budgets: returns what a search may cost, whose time starts when it is called

@@ -13,6 +13,7 @@ from placement.domain.consumer import UNKNOWN_TYPE
 from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest
 from placement.extensions.plans.terms_schema import MOST_NAMED
+from placement.extensions.what_if.refusals import refused_at
 from placement.extensions.what_if.trees import root_named
 from placement.handlers.allocation_candidates_query import request_in_body
 from placement.microversions import Version
@@ -160,10 +161,8 @@ def check_terms(cloud: Snapshot, terms: Terms) -> None:
 
 
 def _request(query: str, version: Version, place: str) -> CandidateRequest:
-    try:
+    with refused_at(place):
         return request_in_body(query, version)
-    except BadRequest as refused:
-        raise type(refused)(f"{place}: {refused.message}", **refused.facts) from refused
 
 
 def _not_on(given: Mapping[str, Collection[str]]) -> dict[str, frozenset[str]]:

@@ -48,7 +48,7 @@ def _question(call: Call, body: Json) -> Question:
     return Question(
         each,
         among,
-        body.get("together", 1),
+        int(body.get("together", 1)),
         terms_of(body, call.version),
-        body.get("limit", schemas.LIMIT),
+        int(body.get("limit", schemas.LIMIT)),
     )

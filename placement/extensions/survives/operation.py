@@ -49,7 +49,7 @@ class Question:
         return names[self.each] if isinstance(self.each, str) else "set"
 
     def sets(self, cloud: Snapshot) -> list[LostSet]:
-        """Return the sets of a cloud. Raises UnknownProviderNamed or BadRequest."""
+        """Return the sets of a cloud. Raises BadRequest."""
         if not isinstance(self.each, str):
             return lost_sets.given_sets(cloud, self.each)
         if self.each == "root":
@@ -66,8 +66,8 @@ def survives(
 ) -> Survival:
     """Say which of the losses can be absorbed.
 
-    Raises UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root or a query
-    can't be used, and SearchAbandoned if the client left.
+    Raises BadRequest if a provider doesn't exist or is no root, or a query can't be used, and
+    SearchAbandoned if the client left.
 
     :param naming: returns the names of providers by uuid
     :param what_if: the cloud, perhaps as if it were different

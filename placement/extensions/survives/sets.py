@@ -17,6 +17,7 @@ from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.domain.uuids import normalised
 from placement.errors import BadRequest
+from placement.extensions.what_if.refusals import refused_at
 from placement.extensions.what_if.trees import check_roots
 from placement.handlers.filter_grammar import parse_member_of
 
@@ -90,7 +91,7 @@ def each_aggregate(cloud: Snapshot, among: str | None) -> list[LostSet]:
 def given_sets(cloud: Snapshot, given: Sequence[Sequence[str]]) -> list[LostSet]:
     """Return the sets that a request gives by the uuids of their roots.
 
-    Raises UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root.
+    Raises BadRequest if a provider doesn't exist, or is no root.
     """
     check_roots(cloud, dict.fromkeys(uuid for one in given for uuid in one))
     return [LostSet(tuple(cloud.roots(one))) for one in given]
@@ -100,7 +101,8 @@ def _hosts(cloud: Snapshot, among: str | None) -> Mask:
     hosts = cloud.forest.is_root.copy()
     hosts[cloud.sharing] = False
     if among is not None:
-        forbids, uuids = parse_member_of(among)
+        with refused_at("among.member_of"):
+            forbids, uuids = parse_member_of(among)
         hosts &= cloud.is_member(cloud.aggregates(map(normalised, uuids))) ^ forbids
     return hosts
 

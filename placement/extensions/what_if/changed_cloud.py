@@ -13,6 +13,7 @@ from placement.domain.uuids import normalised
 from placement.errors import BadRequest
 from placement.extensions.what_if.as_if_released import freed, held_by
 from placement.extensions.what_if.drafts import Draft, Drafts
+from placement.extensions.what_if.refusals import refused_at
 from placement.extensions.what_if.schema import MOST_ADDED, MOST_CHANGED
 from placement.extensions.what_if.trees import provider_named, root_named, without
 from placement.handlers.filter_grammar import parse_member_of, parse_traits
@@ -106,14 +107,14 @@ class WhatIf:
             column = cloud.column(class_id)
             slots = column.slots[among[column.slots]].tolist()
             for draft in drafts.of(slots):
-                _set_stock(draft, class_id, name, fields)
+                _set_stock(draft, class_id, name, fields, f"if.all.classes.{name}")
 
     def _change_named(self, cloud: Snapshot, drafts: Drafts) -> None:
         for uuid, stocks in self._change.get("inventories", {}).items():
             draft = _draft(cloud, drafts, uuid, "if.inventories")
             for name, fields in stocks.items():
                 class_id = _class_id(cloud, name, f"if.inventories.{uuid}")
-                _set_stock(draft, class_id, name, fields)
+                _set_stock(draft, class_id, name, fields, f"if.inventories.{uuid}.{name}")
         for uuid, given in self._change.get("traits", {}).items():
             draft = _draft(cloud, drafts, uuid, "if.traits")
             place = f"if.traits.{uuid}"
@@ -131,7 +132,7 @@ class WhatIf:
             root = root_named(cloud, like, "if.add")
             tree = np.flatnonzero((cloud.forest.root == root) & cloud.forest.alive).tolist()
             slots = [root, *(WholeSlot(slot) for slot in tree if slot != root)]
-            count = given.get("count", 1)
+            count = int(given.get("count", 1))
             if len(self._new) + count * len(slots) > MOST_ADDED:
                 raise BadRequest(f"if.add: at most {MOST_ADDED} providers can be added.")
             for copy in range(1, count + 1):
@@ -156,10 +157,12 @@ def _meeting(cloud: Snapshot, wanted: Json) -> Mask:
     """Return the providers that are in the aggregate and have the traits of `if.all`."""
     among = np.ones(cloud.size, np.bool_)
     if "member_of" in wanted:
-        forbids, uuids = parse_member_of(wanted["member_of"])
+        with refused_at("if.all.member_of"):
+            forbids, uuids = parse_member_of(wanted["member_of"])
         among &= cloud.is_member(cloud.aggregates(map(normalised, uuids))) ^ forbids
     if "required" in wanted:
-        required, forbidden = parse_traits(wanted["required"], NEWEST)
+        with refused_at("if.all.required"):
+            required, forbidden = parse_traits(wanted["required"], NEWEST)
         for names in required:
             among &= cloud.has_trait(_trait_ids(cloud, names, "if.all.required"))
         among &= ~cloud.has_trait(_trait_ids(cloud, forbidden, "if.all.required"))
@@ -185,16 +188,17 @@ def _class_id(cloud: Snapshot, name: str, place: str) -> int:
     return found
 
 
-def _set_stock(draft: Draft, class_id: int, name: str, fields: Json) -> None:
-    """Change an inventory, or add one. Raises BadRequest or InvalidCapacity."""
+def _set_stock(draft: Draft, class_id: int, name: str, fields: Json, place: str) -> None:
+    """Change an inventory, or add one. Raises BadRequest, with the place."""
     known = draft.stocks.get(class_id)
     if known is None and "total" not in fields:
         raise BadRequest(
-            f"if: resource provider {draft.uuid} has no {name}: a new inventory needs a total."
+            f"{place}: resource provider {draft.uuid} has no {name}: a new inventory needs a total."
         )
     before = {} if known is None else dict(zip(_FIELDS, known, strict=True))
     inventory = Inventory(**{**before, **fields})
-    check_capacities({draft.uuid: {name: inventory}}, may_be_full=True)
+    with refused_at(place):
+        check_capacities({draft.uuid: {name: inventory}}, may_be_full=True)
     draft.stocks[class_id] = (
         int(inventory.total),
         int(inventory.reserved),

@@ -8,15 +8,15 @@ import numpy as np
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.slots import WholeSlot
 from placement.domain.uuids import is_uuid_like, normalised
-from placement.errors import BadRequest, UnknownProviderNamed
+from placement.errors import BadRequest
 
 
 def check_roots(snapshot: Snapshot, uuids: Iterable[str]) -> None:
-    """Raise UnknownProviderNamed if a provider doesn't exist, BadRequest if one is no root."""
+    """Raise BadRequest if a provider doesn't exist, or is no root."""
     for uuid in uuids:
         slot = snapshot.slot(uuid)
         if slot is None:
-            raise UnknownProviderNamed(uuid=uuid)
+            raise BadRequest(f"There is no resource provider {uuid}.")
         root = WholeSlot(int(snapshot.forest.root[slot]))
         if root != slot:
             raise BadRequest(
