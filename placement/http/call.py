@@ -1,5 +1,6 @@
 """The request as handlers see it, and the response they return."""
 
+import contextlib
 import dataclasses
 import datetime
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -15,7 +16,16 @@ from placement.candidates.live.foreign_writers import OthersInFeed
 from placement.errors import BodyTooLong, NotFound, SchemaMismatch
 from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
-from placement.http.environ import JSON, STOPPING, THREADS, Environ, WSGIApplication, absolute_url
+from placement.http.environ import (
+    JSON,
+    STAND_IN,
+    STOPPING,
+    THREADS,
+    Environ,
+    StandIn,
+    WSGIApplication,
+    absolute_url,
+)
 from placement.http.identity.authentication import RequestContext
 from placement.http.json_text import dumps, loads, place_of_nul, why_no_nul
 from placement.http.query import Query, checked_query
@@ -261,6 +271,11 @@ class Call:
             # this server doesn't tell how many threads it has: there may be two
             return 1 if most is None else most
         return min(2 if most is None else most, threads // 2)
+
+    @property
+    def stand_in(self) -> StandIn:
+        """What lets other requests have a thread while this one waits, as far as the server can."""
+        return self.environ.get(STAND_IN, contextlib.nullcontext)
 
     def server_stops(self) -> bool:
         """Return whether the server ends after the requests in progress, as far as it tells."""

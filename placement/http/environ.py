@@ -1,6 +1,7 @@
 """Keys of the WSGI environment that Berth's layers share, media types, and URLs."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -29,6 +30,10 @@ EXTENSION = "placement.extension"
 #: how many threads of the worker answer requests, and a function that says whether the worker
 #: stops; `placement-api` gives both, other servers don't
 THREADS, STOPPING = "berth.threads", "berth.stopping"
+#: a function that has another thread answer requests while the calling one waits for something; the
+#: wait is the context that it returns. `placement-api` gives it
+STAND_IN = "berth.stand_in"
+StandIn = Callable[[], AbstractContextManager[None]]
 #: the template of the endpoint's path, once it is known
 ROUTE = "placement.route"
 #: the code of the error, if the answer is a conflict

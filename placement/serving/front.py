@@ -5,12 +5,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer, UnixWSGIServer
 
-from placement.http.environ import WSGIApplication
+from placement.http.environ import StandIn, WSGIApplication
 from placement.http.probes import PATHS as PROBE_PATHS
 from placement.serving.connection import ClientConnection
 from placement.serving.loop import Sockets
@@ -52,6 +53,7 @@ class Listening:
         self.client_timeout = front.client_timeout
         self.look_again: Callable[[ClientConnection], None] = front.look_again
         self.note_held: Callable[[int], None] = front.note_held
+        self.stand_in: StandIn = front.stand_in
         super().__init__(*args, **named)
 
     @property
@@ -284,6 +286,10 @@ class Front:
     def note_held(self, count: int) -> None:
         """Count bytes that were received or buffered."""
         self._came += count
+
+    def stand_in(self) -> AbstractContextManager[None]:
+        """Have another thread answer requests while the calling one waits."""
+        return self._requests.stand_in()
 
     def hand_out(self, connection: ClientConnection) -> None:
         """Queue the connection's next request for a thread, or reject it with 503."""

@@ -14,7 +14,14 @@ from placement.errors import (
     UnreadableRequest,
 )
 from placement.http import error_body
-from placement.http.environ import STOPPING, THREADS, Environ, StartResponse, WSGIApplication
+from placement.http.environ import (
+    STAND_IN,
+    STOPPING,
+    THREADS,
+    Environ,
+    StartResponse,
+    WSGIApplication,
+)
 from placement.http.request_log import RequestLog
 
 #: errors for requests that can't be read, by waitress's status; UnreadableRequest for others
@@ -49,7 +56,9 @@ class Task(SendingTask):
         environ["PATH_INFO"] = self.request.path
         environ["SERVER_SOFTWARE"] = "placement-api"
         server = self.channel.server
-        environ["wsgi.multithread"] = server.threads > 1
+        # a thread whose request waits has another one stand in for it
+        environ["wsgi.multithread"] = True
+        environ[STAND_IN] = server.stand_in
         environ[THREADS] = server.threads
         environ[STOPPING] = lambda: server.stopping
         # `Connection.write_soon` accepts bytes only

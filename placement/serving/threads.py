@@ -1,15 +1,19 @@
 """Threads that answer requests."""
 
+import contextlib
 import logging
 import queue
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 LOG = logging.getLogger(__name__)
 
 #: tells a thread to end
 _END = None
+#: how many threads stand in at most for those whose requests wait for something
+MOST_STAND_INS = 100
 
 
 class Threads:
@@ -21,12 +25,18 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._threads = [
-            threading.Thread(target=self._work, name=f"request-{number}", daemon=True)
-            for number in range(count)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._most = count + MOST_STAND_INS
+        #: guards what follows
+        self._changing = threading.Lock()
+        self._has_ended = False
+        self._threads: set[threading.Thread] = set()
+        for number in range(count):
+            self._start(f"request-{number}")
+
+    def _start(self, name: str) -> None:
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._threads.add(thread)
+        thread.start()
 
     def _work(self) -> None:
         while (connection := self._queue.get()) is not _END:
@@ -34,10 +44,29 @@ class Threads:
                 connection.service()
             except BaseException:
                 LOG.exception("Could not answer a request")
+        with self._changing:
+            self._threads.discard(threading.current_thread())
 
     def add_task(self, connection: Any) -> None:
         """Have a thread answer the connection's first request."""
         self._queue.put(connection)
+
+    @contextlib.contextmanager
+    def stand_in(self) -> Iterator[None]:
+        """Have another thread answer requests meanwhile: the calling one has to wait.
+
+        Without one more if there are MOST_STAND_INS, or if the server ends.
+        """
+        with self._changing:
+            is_wanted = len(self._threads) < self._most and not self._has_ended
+            if is_wanted:
+                self._start("request-stand-in")
+        try:
+            yield
+        finally:
+            if is_wanted:
+                # for any thread: all of them do the same
+                self._queue.put(_END)
 
     @property
     def waiting(self) -> int:
@@ -49,14 +78,17 @@ class Threads:
 
         :param timeout: seconds to wait for threads that answer a request; they end after it
         """
+        with self._changing:
+            self._has_ended = True
+            threads = list(self._threads)
         try:
             while True:
                 waits = self._queue.get_nowait()
                 if waits is not _END:
                     waits.cancel()
         except queue.Empty:
-            for _ in self._threads:
+            for _ in threads:
                 self._queue.put(_END)
         end = time.monotonic() + timeout
-        for thread in self._threads:
+        for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))

@@ -50,6 +50,8 @@ class Job:
         self.has_left_line = False
         #: since when it waits in a line
         self.waits_since = time.monotonic()
+        #: whether another thread answers requests while its own one waits
+        self.has_stand_in = False
         #: whether it has read what its consumers hold
         self.has_looked = False
         self.results: dict[str, Claimed] | None = None

@@ -6,12 +6,14 @@ the line of that tree. There one thread makes one write that waits in the databa
 (`placement.operations.allocations.lock`), for up to 32 claims on one connection. A claim that waits
 in a line holds no connection.
 
-Each claim has the thread of its request. A thread whose claim waits works for its line if no other
-thread does. It takes its own claim, and others that wait there. The other threads wait until their
-claims have ended, or it is their turn. One lock, that of `_ProcessLines._changed`, guards all
-lines; no thread holds it while it makes claims.
+Each claim has the thread of its request. While it waits for a tree, another thread of the server
+stands in for that one, so that other requests are answered. A thread whose claim waits works for
+its line if no other thread does. It takes its own claim, and others that wait there. The other
+threads wait until their claims have ended, or it is their turn. One lock, that of
+`_ProcessLines._changed`, guards all lines; no thread holds it while it makes claims.
 """
 
+import contextlib
 import os
 import threading
 import time
@@ -101,10 +103,14 @@ class _ProcessLines:
         job = Job(claim)
         try:
             self._send(job, COMMON)
-            while not job.has_ended:
-                key, jobs = self._turn(job)
-                if jobs:
-                    self._work(jobs, key)
+            with contextlib.ExitStack() as stand_ins:
+                while not job.has_ended:
+                    key, jobs = self._turn(job)
+                    if jobs:
+                        self._work(jobs, key)
+                    elif not job.has_ended:
+                        stand_ins.enter_context(claim.stand_in())
+                        job.has_stand_in = True
         finally:
             self._forget(job)
         if job.error is not None:
@@ -136,13 +142,16 @@ class _ProcessLines:
     def _turn(self, job: Job) -> tuple[str | None, list[Job]]:
         """Wait until the job has ended, or it is its turn; return its line, and the jobs to make.
 
-        The line is None if the job goes alone. There are no jobs to make if the job has ended.
+        The line is None if the job goes alone. There are no jobs to make if the job has ended, or
+        if it is to wait for a tree and has no stand-in yet.
         """
         with self._changed:
             while not job.has_ended:
                 key = self._line_of.get(job)
                 if key is None:
                     return None, [job]
+                if key != COMMON and not job.has_stand_in:
+                    return key, []
                 line = self._lines[key]
                 if job not in line.waiting:
                     # another thread is making it

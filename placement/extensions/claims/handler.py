@@ -36,7 +36,13 @@ def create(call: Call) -> flask.Response:
         random.Random(),
     )
     claim = ClaimRequest(
-        call.database, call.snapshot, chooser, consumers, lambda: budget_of(call), tries(call)
+        call.database,
+        call.snapshot,
+        chooser,
+        consumers,
+        lambda: budget_of(call),
+        tries(call),
+        call.stand_in,
     )
     shown = {uuid: _shown(claimed) for uuid, claimed in call.claims.make(claim).items()}
     return call.reply({"consumers": shown})

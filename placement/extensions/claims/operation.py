@@ -6,6 +6,7 @@
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeVar
 
 from placement.candidates.budget import Budget
@@ -86,6 +87,7 @@ class ClaimRequest:
     :param cloud: where searches get the cloud from
     :param budget: returns what a search may cost
     :param tries: how often a transaction is tried when other writers interfere
+    :param stand_in: lets other requests have a thread while this claim waits for a locked tree
     """
 
     def __init__(
@@ -96,7 +98,9 @@ class ClaimRequest:
         consumers: Sequence[ConsumerRequest],
         budget: Callable[[], Budget],
         tries: int = TRIES,
+        stand_in: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        self.stand_in = stand_in
         self.database, self.cloud, self.chooser = database, cloud, chooser
         self.consumers, self.budget, self.tries = consumers, budget, tries
         #: when the claim is given up: it came now

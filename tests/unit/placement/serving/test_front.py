@@ -8,9 +8,11 @@ import threading
 
 import pytest
 
+from placement.http.environ import STAND_IN
 from placement.serving import front
 from placement.serving.connection import ClientConnection
 from placement.serving.front import Front
+from tests.faults.running import eventually
 from tests.patience import PATIENCE
 
 LARGE = 30_000_000
@@ -21,12 +23,18 @@ class Application:
 
     def __init__(self):
         self.held = "/held"
+        #: waits as a request does that has a stand-in
+        self.waits = "/waits"
         self.ended = False
         self.begun = threading.Semaphore(0)
         self.go_on = threading.Event()
 
     def __call__(self, environ, start_response):
         path = environ["PATH_INFO"]
+        if path == self.waits:
+            with environ[STAND_IN]():
+                self.begun.release()
+                self.go_on.wait(PATIENCE)
         if path == self.held:
             self.begun.release()
             self.go_on.wait(PATIENCE)
@@ -184,3 +192,17 @@ def test_a_request_that_outlasts_the_front_writes_into_no_other_file(serve, appl
             end.setblocking(False)
             with pytest.raises(BlockingIOError):
                 end.recv(1)
+
+
+def test_a_thread_that_waits_has_another_one_stand_in(serve, application):
+    """When the wait is over, there are as many threads as before."""
+    connect = serve()
+    before = threading.active_count()
+    waiting = connect()
+    waiting.request("GET", "/waits")
+    application.begun.acquire()
+    assert status(connect()) == 200
+    application.go_on.set()
+    assert waiting.getresponse().status == 200
+    eventually(lambda: threading.active_count() == before)
+    assert status(connect()) == 200
