@@ -3,6 +3,8 @@
 import collections
 import dataclasses
 import itertools
+import operator
+from types import MappingProxyType
 
 import hypothesis.strategies as st
 import pytest
@@ -64,7 +66,14 @@ def test_an_evacuation_equals_doing_it(stage, data):
     without = data.draw(st.lists(st.sampled_from(roots), min_size=1, max_size=2, unique=True))
     note(f"{held} without {without}")
 
-    body = {"without": [stage.uuids[name] for name in without]}
+    given_ = {}
+    for consumer, wanted in held.items():
+        if len(homes(cloud, wanted)) <= 1 and data.draw(st.booleans()):
+            given_[consumer] = data.draw(changed(question_of(cloud, wanted)))
+    requests = {consumer: stage.query(question) for consumer, question in given_.items()}
+    note(f"requests {requests}")
+
+    body = {"without": [stage.uuids[name] for name in without], "requests": requests}
     response = stage.service.post("/berth/v1/capacity/evacuate", body)
     assert response.status_code == 200, response.text
     answer = response.json
@@ -88,8 +97,29 @@ def test_an_evacuation_equals_doing_it(stage, data):
         event(f"impossible, exact {answer['exact']}, simple {simple}")
         if simple:
             assert answer["exact"]
-            assert not possible(cloud, used_of(cloud, held), concerned, frozenset(without))
-    make(stage, cloud, held, answer, without)
+            used = used_of(cloud, held)
+            assert not possible(cloud, used, concerned, frozenset(without), given_)
+    make(stage, cloud, held, given_, answer, without)
+
+
+@st.composite
+def changed(draw, question):
+    """Draw a question that differs a little: a trait, other amounts, groups apart."""
+    asks = []
+    for ask in question.asks:
+        resources = {
+            name: max(amount + draw(st.sampled_from([0, 0, 0, -1, 1])), 1)
+            for name, amount in ask.resources.items()
+        }
+        required = tuple(
+            frozenset([name])
+            for name in draw(st.lists(st.sampled_from(sorted(TRAITS)), max_size=1))
+            if draw(st.booleans())
+        )
+        asks.append(dataclasses.replace(ask, resources=resources, required=required))
+    return dataclasses.replace(
+        question, asks=tuple(asks), policy=draw(st.sampled_from(["none", "isolate"]))
+    )
 
 
 def occupied(stage, cloud, data, most, inventories):
@@ -108,13 +138,17 @@ def occupied(stage, cloud, data, most, inventories):
     return held
 
 
-def make(stage, cloud, held, answer, without):
-    """Make the moves by PUT, and hold each against what the consumer had."""
+def make(stage, cloud, held, given_, answer, without):
+    """Make the moves by PUT, and hold each against what the consumer had, or was asked for."""
     names = {value: name for name, value in stage.uuids.items()}
     for consumer, move in answer["moves"].items():
         taken = amounts_of(names, move)
         assert not {cloud.root(name) for name, _ in taken} & set(without)
-        assert sums(taken) == sums(held[consumer])
+        if consumer in given_:
+            resources = map(operator.attrgetter("resources"), given_[consumer].asks)
+            assert sums(taken) == sum(map(collections.Counter, resources), collections.Counter())
+        else:
+            assert sums(taken) == sums(held[consumer])
         assert names[move["root"]] not in without
         assert write(stage, consumer, taken, 1), (consumer, taken)
         event("moved")
@@ -183,21 +217,25 @@ def question_of(cloud, wanted):
     return Question(tuple(asks), "none")
 
 
-def possible(cloud, used, waiting, without):
-    """Say whether all can be moved, one after the other: in any order, to any candidate."""
+def possible(cloud, used, waiting, without, given_=MappingProxyType({})):
+    """Say whether all can be moved, one after the other: in any order, to any candidate.
+
+    :param given_: what consumers ask for in place of what they hold
+    """
     if not waiting:
         return True
     for consumer, wanted in waiting.items():
         rest = {name: held for name, held in waiting.items() if name != consumer}
         now = seen_by(cloud, used, wanted, without)
-        for anchor, candidates in now.by_anchor(question_of(cloud, wanted)).items():
+        question = given_.get(consumer) or question_of(cloud, wanted)
+        for anchor, candidates in now.by_anchor(question).items():
             if anchor in without:
                 continue
             for allocations, _ in candidates:
                 after = collections.Counter(used)
                 after.subtract(wanted)
                 after.update(dict(allocations))
-                if possible(cloud, after, rest, without):
+                if possible(cloud, after, rest, without, given_):
                     return True
     return False
 

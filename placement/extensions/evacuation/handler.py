@@ -7,6 +7,7 @@ import flask
 from placement.domain import uuids
 from placement.errors import BadRequest
 from placement.extensions.evacuation import schema as schemas
+from placement.extensions.evacuation.given_requests import given_requests
 from placement.extensions.evacuation.operation import Evacuation, evacuated
 from placement.extensions.explain.operation import names_from
 from placement.extensions.what_if.changed_cloud import WhatIf
@@ -20,9 +21,9 @@ def evacuate(call: Call) -> flask.Response:
     call.authorize("berth:capacity")
     body = call.read(schemas.EVACUATE)
     without = body["without"]
-    if len(without) > schemas.MOST_ROOTS:
+    if len(without) > schemas.MOST_NAMED:
         raise BadRequest(
-            f"A request may name at most {schemas.MOST_ROOTS} roots. This one names {len(without)}."
+            f"A request may name at most {schemas.MOST_NAMED} roots. This one names {len(without)}."
         )
     what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
     found = evacuated(
@@ -30,6 +31,7 @@ def evacuate(call: Call) -> flask.Response:
         what_if.naming(names_from(call.database)),
         what_if,
         map(uuids.normalised, without),
+        given_requests(body.get("requests", {}), call.version),
         lambda: budget_of(call, time.thread_time),
     )
     return call.reply(_shown(found))

@@ -109,7 +109,10 @@ class Demand:
 
 
 def demands_of(
-    snapshot: Snapshot, held: Iterable[HeldRow], leaving: frozenset[int]
+    snapshot: Snapshot,
+    held: Iterable[HeldRow],
+    leaving: frozenset[int],
+    given: Mapping[str, TreeDemand],
 ) -> dict[Demand, list[str]]:
     """Return the uuids of consumers by what they ask for.
 
@@ -117,6 +120,7 @@ def demands_of(
 
     :param held: all that the consumers hold, each one's rows together
     :param leaving: the slots of the roots of the trees that are to be emptied
+    :param given: what single consumers ask for, by uuid
     """
     rows: dict[str, list[tuple[int, str, int]]] = {}
     for row in held:
@@ -126,7 +130,7 @@ def demands_of(
     sharing = frozenset(snapshot.sharing.tolist())
     found: dict[Demand, list[str]] = {}
     for consumer, of_consumer in sorted(rows.items()):
-        demand = demand_of(snapshot, of_consumer, leaving, sharing)
+        demand = demand_of(snapshot, of_consumer, leaving, sharing, given.get(consumer))
         found.setdefault(demand, []).append(consumer)
     return found
 
@@ -136,12 +140,17 @@ Rows = Sequence[tuple[int, str, int]]
 
 
 def demand_of(
-    snapshot: Snapshot, rows: Rows, leaving: frozenset[int], sharing: frozenset[int]
+    snapshot: Snapshot,
+    rows: Rows,
+    leaving: frozenset[int],
+    sharing: frozenset[int],
+    given: TreeDemand | None = None,
 ) -> Demand:
     """Return what a consumer asks for that holds these rows.
 
     :param leaving: the slots of the roots of the trees that are to be emptied
     :param sharing: the slots of sharing providers
+    :param given: what it asks for in place of what it holds of the trees that it leaves
     """
     root_of = snapshot.forest.root
     by_tree: dict[int, list[tuple[int, str, int]]] = collections.defaultdict(list)
@@ -151,16 +160,18 @@ def demand_of(
             by_tree[int(root_of[row[0]])].append(row)
     own = _taken(snapshot, [row for row in rows if int(root_of[row[0]]) not in leaving])
     if len(by_tree) <= 1:
-        return Demand((_part(snapshot, rows, sharing),), own)
+        return Demand((given or _part(snapshot, rows, sharing),), own)
     # Only what is held of trees that are emptied has to move. If there is none, a sharing provider
     # is emptied: then the largest tree moves, with what is held of sharing providers.
     roots = [root for root in by_tree if root in leaving] or [
         max(by_tree, key=lambda root: (sum(row[2] for row in by_tree[root]), -root))
     ]
+    kept = [row for root, of_tree in by_tree.items() if root not in roots for row in of_tree]
+    if given is not None:
+        return Demand((given,), own, _taken(snapshot, kept))
     parts = {root: _part(snapshot, by_tree[root], sharing) for root in roots}
     ordered = sorted(roots, key=lambda root: (-sum(parts[root].amounts().values()), parts[root]))
     first, *others = ordered
-    kept = [row for root, of_tree in by_tree.items() if root not in roots for row in of_tree]
     return Demand(
         (
             _part(snapshot, [*by_tree[first], *of_sharing], sharing),

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import error_of
+from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import WholeSlot
-from placement.extensions.evacuation.movers import Demand, demands_of, emptied
+from placement.extensions.evacuation.given_requests import check_requests
+from placement.extensions.evacuation.movers import Demand, TreeDemand, demands_of, emptied
 from placement.extensions.evacuation.plan import NewHome, Planner, Rules, Sizes
 from placement.extensions.evacuation.proof import (
     Exhaustive,
@@ -77,25 +79,28 @@ def evacuated(
     naming: Naming,
     what_if: WhatIf,
     without: Iterable[str],
+    requests: Mapping[str, CandidateRequest],
     budgets: Callable[[], Budget],
 ) -> Evacuation:
     """Find a new home for each consumer that holds anything of some trees.
 
-    Raises BadRequest if a provider doesn't exist or is no root, and SearchAbandoned if the client
-    left.
+    Raises BadRequest if a provider doesn't exist or is no root, or if a request can't be used, and
+    SearchAbandoned if the client left.
 
     :param naming: returns the names of providers by uuid
     :param what_if: the cloud, perhaps as if it were different
     :param without: normalised uuids of the roots of these trees
+    :param requests: what consumers ask for, by uuid, in place of once more what they hold
     :param budgets: returns what a search may cost, whose time starts when it is called
     """
     roots = frozenset(without)
     snapshot, held = held_in_trees(database, what_if.current, sorted(roots), check_roots)
+    check_requests(snapshot, requests)
     held = [row for row in held if row.consumer not in what_if.freed]
     leaving = frozenset(snapshot.roots(roots))
-    evacuation = HomeSearch(
-        emptied(snapshot, leaving), roots, demands_of(snapshot, held, leaving), budgets
-    )
+    given = {consumer: TreeDemand.of(request) for consumer, request in requests.items()}
+    wanted = demands_of(snapshot, held, leaving, given)
+    evacuation = HomeSearch(emptied(snapshot, leaving), roots, wanted, budgets)
     try:
         evacuation.run()
         unfit, exact = evacuation.reasons(naming), evacuation.exact

@@ -10,19 +10,22 @@ from placement.schemas.answer_shapes import (
     keyed,
 )
 from placement.schemas.answer_tables import SEARCHING, extension_answers
-from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_object
+from placement.schemas.json_schema import STRING, UUID, UUID_KEY, Json, Schema, closed_object
 
-#: how many roots a request may name. This isn't part of the schema, whose message would repeat all
-MOST_ROOTS = 10_000
+#: how many consumers, roots and queries a request may name in each list. These aren't part of the
+#: schema, whose message would repeat all of them
+MOST_NAMED = 10_000
 
+#: what consumers ask for in place of what they hold: queries of GET /allocation_candidates
+REQUESTS: Json = {
+    "type": "object",
+    "patternProperties": {UUID_KEY: STRING},
+    "additionalProperties": False,
+}
+_HOSTS: Json = {"without": {"type": "array", "minItems": 1, "items": UUID}, "if": IF}
 EVACUATE = {
-    (1, 0): Schema(
-        closed_object(
-            {"without": {"type": "array", "minItems": 1, "items": UUID}, "if": IF},
-            ["without"],
-        ),
-        exact_ends=True,
-    )
+    (1, 0): Schema(closed_object(_HOSTS, ["without"]), exact_ends=True),
+    (1, 10): Schema(closed_object({**_HOSTS, "requests": REQUESTS}, ["without"]), exact_ends=True),
 }
 
 _COUNT: Json = {"type": "integer", "minimum": 0}

@@ -5,14 +5,13 @@ import time
 import flask
 
 from placement.domain import uuids
-from placement.errors import BadRequest
+from placement.extensions.evacuation.given_requests import few
 from placement.extensions.explain.operation import names_from
 from placement.extensions.plans import room_answer
 from placement.extensions.plans import schema as schemas
 from placement.extensions.plans.room import Wish
 from placement.extensions.plans.room import room as room_of
 from placement.extensions.plans.terms import terms_of
-from placement.extensions.plans.terms_schema import MOST_NAMED
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_in_body
@@ -24,8 +23,8 @@ def room(call: Call) -> flask.Response:
     call.authorize("berth:plans")
     body = call.read(schemas.ROOM)
     within, by = body.get("within"), body.get("by", "moves")
-    if within is not None and len(within) > MOST_NAMED:
-        raise BadRequest(f"within: at most {MOST_NAMED} may be named, and these are {len(within)}.")
+    if within is not None:
+        few(within, "within")
     terms = terms_of(body, call.version)
     what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
     wish = Wish(

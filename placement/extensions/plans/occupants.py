@@ -181,7 +181,7 @@ class Occupants:
         def asks() -> CandidateRequest:
             if asked is not None:
                 return asked
-            (demand,) = demands_of(cloud, rows, homes)
+            (demand,) = demands_of(cloud, rows, homes, {})
             return demand.parts[0].request(frozenset())
 
         type_name = first.type_name or UNKNOWN_TYPE

@@ -5,21 +5,20 @@ All of it is of uuids: of consumers, and of the roots of the trees that they are
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeVar
 
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.domain.consumer import UNKNOWN_TYPE
-from placement.domain.uuids import is_uuid_like, normalised
-from placement.errors import BadRequest
-from placement.extensions.plans.terms_schema import MOST_NAMED
-from placement.extensions.what_if.refusals import refused_at
+from placement.domain.uuids import normalised
+from placement.extensions.evacuation.given_requests import (
+    check_requests,
+    few,
+    given_requests,
+    uuid_key,
+)
 from placement.extensions.what_if.trees import root_named
-from placement.handlers.allocation_candidates_query import request_in_body
 from placement.microversions import Version
 from placement.schemas.json_schema import Json
-
-Given = TypeVar("Given", bound=Collection[object])
 
 #: the types of consumers that move unless a request names others
 DEFAULT_TYPES = frozenset(["INSTANCE"])
@@ -135,62 +134,30 @@ def terms_of(body: Json, version: Version) -> Terms:
             _sets(constraints.get("together", ()), "constraints.together"),
             _not_on(constraints.get("not_on", {})),
         ),
-        {
-            _uuid(consumer, "requests"): _request(query, version, f"requests.{consumer}")
-            for consumer, query in _few(body.get("requests", {}), "requests").items()
-        },
+        given_requests(body.get("requests", {}), version),
     )
 
 
 def check_terms(cloud: Snapshot, terms: Terms) -> None:
     """Raise BadRequest, with the place, if terms name a class, trait or root that doesn't exist."""
-    names = cloud.names
     for consumer, roots in terms.constraints.not_on.items():
         for root in sorted(roots):
             root_named(cloud, root, f"constraints.not_on.{consumer}")
-    for consumer, request in terms.requests.items():
-        for name in request.demand:
-            if name not in names.class_ids:
-                raise BadRequest(f"requests.{consumer}: there is no resource class {name!r}.")
-        traits = request.root_required | request.root_forbidden
-        for group in request.groups:
-            traits = traits.union(group.forbidden, *group.required)
-        for name in sorted(traits):
-            if name not in names.trait_ids:
-                raise BadRequest(f"requests.{consumer}: there is no trait {name!r}.")
-
-
-def _request(query: str, version: Version, place: str) -> CandidateRequest:
-    with refused_at(place):
-        return request_in_body(query, version)
+    check_requests(cloud, terms.requests)
 
 
 def _not_on(given: Mapping[str, Collection[str]]) -> dict[str, frozenset[str]]:
     place = "constraints.not_on"
     return {
-        _uuid(consumer, place): _uuids(roots, f"{place}.{consumer}")
-        for consumer, roots in _few(given, place).items()
+        uuid_key(consumer, place): _uuids(roots, f"{place}.{consumer}")
+        for consumer, roots in few(given, place).items()
     }
 
 
 def _sets(given: Collection[Iterable[str]], place: str) -> tuple[frozenset[str], ...]:
-    _few([one for members in _few(given, place) for one in members], place)
+    few([one for members in few(given, place) for one in members], place)
     return tuple(frozenset(map(normalised, members)) for members in given)
 
 
 def _uuids(given: Collection[str], place: str) -> frozenset[str]:
-    return frozenset(map(normalised, _few(given, place)))
-
-
-def _uuid(given: str, place: str) -> str:
-    """Return a key as a uuid. Its schema knows its length and characters alone."""
-    if not is_uuid_like(given):
-        raise BadRequest(f"{place}: {given!r} is not a uuid.")
-    return normalised(given)
-
-
-def _few(given: Given, place: str) -> Given:
-    """Return what is given. Raises BadRequest if it is too much."""
-    if len(given) > MOST_NAMED:
-        raise BadRequest(f"{place}: at most {MOST_NAMED} may be named, and these are {len(given)}.")
-    return given
+    return frozenset(map(normalised, few(given, place)))

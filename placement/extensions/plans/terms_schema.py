@@ -1,5 +1,6 @@
 """What a request may say of every plan, and how an answer shows a move (extensions.rst)."""
 
+from placement.extensions.evacuation.schema import REQUESTS
 from placement.schemas.answer_shapes import (
     AMOUNTS,
     PROVIDER_UUID,
@@ -8,10 +9,6 @@ from placement.schemas.answer_shapes import (
     keyed,
 )
 from placement.schemas.json_schema import STRING, UUID, UUID_KEY, Json, closed_object
-
-#: how many consumers, roots and queries a request may name in each list. These aren't part of the
-#: schema, whose message would repeat all of them
-MOST_NAMED = 10_000
 
 _UUIDS: Json = {"type": "array", "items": UUID}
 _TYPE: Json = {"type": "string", "pattern": "^([A-Z0-9_]+|unknown)$", "minLength": 1}
@@ -38,12 +35,6 @@ CONSTRAINTS: Json = closed_object(
         },
     }
 )
-#: what consumers ask for in place of what they hold: queries of GET /allocation_candidates
-REQUESTS: Json = {
-    "type": "object",
-    "patternProperties": {UUID_KEY: STRING},
-    "additionalProperties": False,
-}
 #: the keys of a body
 TERMS: Json = {"movable": MOVABLE, "constraints": CONSTRAINTS, "requests": REQUESTS}
 

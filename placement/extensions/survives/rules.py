@@ -74,9 +74,7 @@ class Askers:
         key = (one.rows, one.roots & leaving, given)
         demand = self._known.get(key)
         if demand is None:
-            demand = demand_of(self._cloud, one.rows, leaving, self._holders.sharing)
-            if given is not None:
-                demand = dataclasses.replace(demand, parts=(given,))
+            demand = demand_of(self._cloud, one.rows, leaving, self._holders.sharing, given)
             self._known[key] = demand
         return demand
 

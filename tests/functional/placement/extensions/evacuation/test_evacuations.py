@@ -56,8 +56,8 @@ def hold(service, consumer, **allocations):
     expect(service.put(f"/allocations/{consumer}", holding(allocations)), 204)
 
 
-def evacuate(service, *roots):
-    return expect(service.post(EVACUATE, {"without": list(roots)}), 200).json
+def evacuate(service, *roots, **more):
+    return expect(service.post(EVACUATE, {"without": list(roots), **more}), 200).json
 
 
 def carry_out(service, answer):
@@ -381,6 +381,63 @@ def test_uuids_may_be_spelled_otherwise(service):
 def test_too_many_roots_are_refused(service):
     refusal = expect(service.post(EVACUATE, {"without": [A] * 10_001}), 400)
     assert "at most 10000 roots" in refusal.json["errors"][0]["detail"]
+
+
+def test_who_asks_for_more_than_it_holds_needs_a_host_that_has_it(service):
+    provider(service, "h1", A, VCPU=8)
+    provider(service, "h2", B, VCPU=8)
+    provider(service, "h3", C, traits=["HW_CPU_X86_AVX"], VCPU=2)
+    hold(service, ONE, **{A: {"VCPU": 2}})
+    hold(service, TWO, **{A: {"VCPU": 2}})
+    query = "resources=VCPU:2&required=HW_CPU_X86_AVX"
+
+    answer = evacuate(service, A, requests={TWO.upper(): query})
+
+    assert answer["verdict"] == "possible"
+    assert {one: move["root"] for one, move in answer["moves"].items()} == {ONE: B, TWO: C}
+    carry_out(service, answer)
+    both = evacuate(service, C, requests={TWO: query})
+    assert (both["verdict"], list(both["moves"])) == ("impossible", [])
+
+
+def test_groups_of_a_request_come_from_one_provider_each(service):
+    provider(service, "h1", A)
+    cell = provider(service, "h1-cell", parent=A, VCPU=8)
+    provider(service, "h2", B)
+    for number in range(2):
+        provider(service, f"h2-cell{number}", parent=B, VCPU=2)
+    hold(service, ONE, **{cell: {"VCPU": 3}})
+
+    held = evacuate(service, A)
+    split = evacuate(
+        service, A, requests={ONE: "resources1=VCPU:2&resources2=VCPU:1&group_policy=none"}
+    )
+
+    assert (held["verdict"], split["verdict"]) == ("impossible", "possible")
+    assert sum(one["resources"]["VCPU"] for one in split["moves"][ONE]["allocations"].values()) == 3
+
+
+def test_a_given_request_replaces_what_is_held_of_the_tree_alone(service):
+    """What the consumer holds of a host that stays is kept beside it."""
+    provider(service, "h1", A, VCPU=8)
+    provider(service, "h2", B, VCPU=8)
+    provider(service, "h3", C, VCPU=8)
+    hold(service, ONE, **{A: {"VCPU": 2}, B: {"VCPU": 3}})
+
+    answer = evacuate(service, A, requests={ONE: "resources=VCPU:4"})
+
+    assert answer["moves"][ONE]["allocations"] == {
+        B: {"resources": {"VCPU": 3}},
+        C: {"resources": {"VCPU": 4}},
+    }
+    carry_out(service, answer)
+
+
+def test_too_many_requests_are_refused(service):
+    provider(service, "h1", A, VCPU=8)
+    requests = {numbered("c", number): "resources=VCPU:1" for number in range(10_001)}
+    refusal = expect(service.post(EVACUATE, {"without": [A], "requests": requests}), 400)
+    assert "at most 10000 may be named" in refusal.json["errors"][0]["detail"]
 
 
 def test_statements_do_not_grow_with_consumers(service):
