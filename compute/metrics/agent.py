@@ -10,6 +10,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from compute import exceptions
 from compute.report.wire.failures import UNCONNECTED, causes, has_no_connection, refused_access
 
+METHODS = ("GET", "POST", "PUT", "DELETE")
+#: the status of a request that got no answer
+UNANSWERED = "none"
+RESHAPED, NOT_RESHAPED = "done", "failed"
+DURATIONS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
 OTHER = "other"
 _BY_CLASS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
     ("reshape", (exceptions.ReshapeFailed, exceptions.ReshapeNeeded)),
@@ -38,13 +44,6 @@ def kind_of(failure: BaseException) -> str:
     if has_no_connection(failure) or any(isinstance(one, UNCONNECTED) for one in causes(failure)):
         return "unreachable"
     return OTHER
-
-
-METHODS = ("GET", "POST", "PUT", "DELETE")
-#: the status of a request that got no answer
-UNANSWERED = "none"
-RESHAPED, NOT_RESHAPED = "done", "failed"
-DURATIONS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
 class AgentMetrics:

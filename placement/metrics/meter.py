@@ -26,6 +26,11 @@ from placement.metrics.families import (
 from placement.metrics.layout import SeriesLayout
 from placement.metrics.slots import Cells, NoSlot, Slot, Slots
 
+#: a client may send any other method
+_METHODS = frozenset(METHODS)
+
+LOG = logging.getLogger(__name__)
+
 #: MADV_WIPEONFORK of Linux: a child process finds zeros in this memory
 _WIPE_ON_FORK = 18
 
@@ -55,12 +60,6 @@ def fork_mark() -> SharedMark:
         return ProcessId()
     page[0] = 1
     return page
-
-
-LOG = logging.getLogger(__name__)
-
-#: a client may send any other method
-_METHODS = frozenset(METHODS)
 
 
 class Meter:

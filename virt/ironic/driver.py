@@ -23,13 +23,22 @@ from virt.virtapi import VirtAPI
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
 
+# Directory below the state path.
+_TRAITS = "ironic_traits"
+
+LOG = logging.getLogger(__name__)
+
 
 #: places that each host has on the ring
 _PARTITIONS = 32
 
 
 class HashRing:
-    """Hosts on a ring; a machine is the next host's. Few move when hosts come or go."""
+    """Hosts on a ring; a machine is the next host's. Few move when hosts come or go.
+
+    It is the ring of the library tooz, as nova has it: beside nova's agents, or after them, a host
+    has to have the same machines. Otherwise two hosts report one machine, and nobody another.
+    """
 
     def __init__(self, hosts: Collection[str]) -> None:
         self._hosts: dict[int, str] = {}
@@ -45,12 +54,6 @@ class HashRing:
         place = int(hashlib.md5(node_uuid.encode(), usedforsecurity=False).hexdigest(), 16)
         found = bisect.bisect(self._places, place) % len(self._places)
         return self._hosts[self._places[found]]
-
-
-LOG = logging.getLogger(__name__)
-
-# Directory below the state path.
-_TRAITS = "ironic_traits"
 
 
 class IronicDriver(ComputeDriver):

@@ -24,9 +24,18 @@ from compute.exceptions import ProviderForgotten
 from compute.provider_tree import ProviderData, ProviderSubTree, ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 
+LOG = logging.getLogger(__name__)
+
 
 class Recollection:
-    """Providers and consumers as they were at a generation. Empty unless there was a conflict."""
+    """Providers and consumers as they were at a generation. Empty unless there was a conflict.
+
+    A provider's generation changes with its inventory, its traits and its aggregates (if they are
+    written at microversion 1.19 or later), and with the allocations that are written against it. A
+    consumer's generation changes with its allocations, until it has none. So after a conflict the
+    client reads again only what has another generation now, and the next try is short enough to fit
+    between two writes of others.
+    """
 
     def __init__(self) -> None:
         self._providers: dict[str, ProviderData] = {}
@@ -84,9 +93,6 @@ class Recollection:
     def knows_consumers(self) -> bool:
         """Say whether there are consumers whose generations are worth asking for."""
         return bool(self._consumers)
-
-
-LOG = logging.getLogger(__name__)
 
 
 class ProviderCache:

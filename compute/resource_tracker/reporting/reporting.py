@@ -36,6 +36,8 @@ from compute.resource_tracker.reporting.patience import Patience
 from compute.resource_tracker.reporting.pci_reporting import PciReporting
 from compute.resource_tracker.reporting.reshape import Reshaped
 
+LOG = logging.getLogger(__name__)
+
 #: how many holders a message names
 _NAMED = 5
 
@@ -105,9 +107,6 @@ def with_option(error: exceptions.NovaException, conf: cfg.ConfigOpts) -> except
     named = type(error)(f"{str(error).strip()} {_HINT}")
     named.__cause__ = error.__cause__ or error
     return named
-
-
-LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,11 @@
 
 A block is 256 slots. The text of the slot 1000 is the text 232 of the block 3. A long answer shows
 all providers of most blocks. Such a block is joined to one text once, and then kept.
+
+A list of providers shows the name and the generation of each, which no search needs. So they aren't
+loaded with the snapshot, but read when a provider is first listed, and remembered as long as it
+doesn't change. A *form* is what a client asked for: the same provider looks different in another
+microversion.
 """
 
 import datetime
@@ -127,9 +132,8 @@ def in_blocks(mask: Numbers) -> Numbers:
 REMEMBERED = 25_000
 #: forms that are remembered at most: most clouds have clients of one or two versions
 FORMS = 3
-_SHIFT = 8
 #: fewer providers of one block aren't joined
-_FEW = 16
+_FEW_LISTED = 16
 
 #: when something last changed, as the driver returns it; those of one database can be compared
 Moment = datetime.datetime | str | None
@@ -207,7 +211,7 @@ class Listing:
             items = [item for item in here if item is not None]
             if len(items) < len(here):
                 missing += [slot for slot, item in zip(part, here, strict=True) if item is None]
-            elif not joins or len(items) < _FEW:
+            elif not joins or len(items) < _FEW_LISTED:
                 found += items
             else:
                 whole = joined_items(items)

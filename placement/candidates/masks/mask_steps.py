@@ -20,6 +20,11 @@ from placement.candidates.slots import SearchedSlot
 from placement.candidates.tree_problem import Demand
 from placement.errors import BadRequest
 
+#: the names of the steps
+RESOURCES, REQUIRED, FORBIDDEN_TRAITS = "resources", "required", "forbidden traits"
+MEMBER_OF, FORBIDDEN_AGGREGATES, IN_TREE = "member_of", "forbidden aggregates", "in_tree"
+NOTHING_ASKED = "no positive filter"
+
 
 class ResolvedGroup(NamedTuple):
     """One request group, every name of it looked up once.
@@ -131,12 +136,6 @@ def _members(cloud: CloudColumns, member_of: Iterable[Ids]) -> Mask | None:
         more = cloud.is_member(aggregate_ids)
         mask = more if mask is None else mask & more
     return mask
-
-
-#: the names of the steps
-RESOURCES, REQUIRED, FORBIDDEN_TRAITS = "resources", "required", "forbidden traits"
-MEMBER_OF, FORBIDDEN_AGGREGATES, IN_TREE = "member_of", "forbidden aggregates", "in_tree"
-NOTHING_ASKED = "no positive filter"
 
 
 class MaskStep(NamedTuple):

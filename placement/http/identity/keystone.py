@@ -16,6 +16,8 @@ from placement.config.keystone_authtoken import BOUNDS, GROUP
 from placement.http.environ import Environ, StartResponse, WSGIApplication
 from placement.http.identity.identity_failures import IdentityFailures
 
+LOG = logging.getLogger(__name__)
+
 #: seconds after which a validation is slow, and other requests no longer wait for its end. Under
 #: load keystone takes two or three seconds; rejecting requests then would only cause retries
 SLOW = 5.0
@@ -65,9 +67,6 @@ class TokenValidations:
     def _patience(self) -> float:
         """Return for how many seconds another validation may wait."""
         return 0 if self._was_slow else min(self._begun) + SLOW - self._clock()
-
-
-LOG = logging.getLogger(__name__)
 
 
 class IdentityUnusable(cfg.Error):

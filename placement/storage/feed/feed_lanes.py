@@ -204,7 +204,7 @@ _L, _C = change_lanes.c, provider_changes.c
 _LANE_OF_ENDS = sa.and_(_L.home == _NOBODY, _L.id == ENDS)
 
 _STATE = sa.select(_L.home, _L.id, _L.position, _L.mark)
-_FREE = (
+_FREE_OF_ALL = (
     _STATE.where(_L.id != ENDS)
     .order_by(_L.home, _L.id)
     .limit(AT_ONCE)
@@ -235,7 +235,9 @@ def end_lanes(connection: Connection, is_repeated: bool = False) -> int:
         connection.execute(sa.insert(change_lanes), row)
     position, mark = known or (0, 0)
     here = home(connection)
-    locked = _idle(connection, here) if here and is_repeated else connection.execute(_FREE).all()
+    locked = (
+        _idle(connection, here) if here and is_repeated else connection.execute(_FREE_OF_ALL).all()
+    )
     staying = _with_rows_of_others(connection, [row.id for row in locked])
     ended = [row for row in locked if row.id not in staying]
     if not ended:

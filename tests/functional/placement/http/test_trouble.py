@@ -160,7 +160,7 @@ def test_no_error_of_the_database_shows_a_statement_or_its_values(
     assert answer.status_code == 500
     assert not {"SELECT", "FROM", "hidden", "s3cr3t"} & set(re.findall(r"\w+", told)), told
     assert type(error).__name__ in caplog.text
-    assert "error_body.py" in caplog.text
+    assert "dispatch.py" in caplog.text
 
 
 def test_the_error_of_a_missing_table_shows_no_statement_either(troubled, caplog):

@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from placement.candidates.cloud import prepared_texts
 from placement.candidates.live.foreign_writers import AUTO, OthersInFeed, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.domain.provider_filter import ProviderFilter
@@ -314,7 +315,7 @@ def test_more_providers_than_are_remembered_come_from_the_database(lists, databa
 
 
 def test_providers_that_were_listed_before_make_room(lists, database, monkeypatch):
-    monkeypatch.setattr(provider_listings, "REMEMBERED", 4)
+    monkeypatch.setattr(prepared_texts, "REMEMBERED", 4)
     assert_same(lists, database, filters(database))
     listing = lists._live.current().listings.of("form")
     assert 0 < listing.count <= 4

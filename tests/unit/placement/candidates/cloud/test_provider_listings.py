@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
+from placement.candidates.cloud import prepared_texts
 from placement.candidates.cloud.prepared_texts import FORMS, Item, Listing, Listings
 
 
@@ -101,7 +102,7 @@ def test_moments_may_be_unknown():
 
 
 def test_a_listing_is_bounded(monkeypatch):
-    monkeypatch.setattr(provider_listings, "REMEMBERED", 10)
+    monkeypatch.setattr(prepared_texts, "REMEMBERED", 10)
     listing = filled(range(8))
     listing.add({number: item(number) for number in range(20, 25)})
     assert listing.count == 5
