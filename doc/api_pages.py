@@ -105,6 +105,8 @@ _TITLES = {
     "monitoring": "Metrics and health",
     "changes": "What changed",
     "suspects": "What may be wrong",
+    "empty_searches": "Searches that found nothing",
+    "names": "Names for people",
     "provider_tree_changes": "Writing whole trees",
     "provider_trees": "Reading whole trees",
     "allocations_query": "Allocations of many names",

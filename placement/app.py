@@ -18,6 +18,7 @@ from placement.extensions.monitoring import port
 from placement.extensions.monitoring.access import ADDRESSES, OFF, TOKEN, Neighbours, networks
 from placement.extensions.monitoring.counting import Counting
 from placement.extensions.monitoring.health import Health, document
+from placement.extensions.names.names_file import NamesFile
 from placement.extensions.openapi.texts import Texts
 from placement.extensions.page import serving as page_serving
 from placement.extensions.plans.hook import moves_that_help
@@ -71,6 +72,8 @@ EXTENSIONS = tuple(
         "survives",
         "changes",
         "suspects",
+        "empty_searches",
+        "names",
         "openapi",
     )
 )
@@ -246,7 +249,9 @@ def _started(
         snapshot=searching,
         claims=searching,
         watch=watch,
-        empty_searches=EmptySearches(),
+        empty_searches=EmptySearches(
+            memory=lambda: None if counting is None else counting.meter.empty_hour
+        ),
         usages=ProjectUsages(database, others_in_feed, conf.berth.snapshot_audit_interval),
         lists=searching,
         suspects=searching,
@@ -256,6 +261,8 @@ def _started(
         # from /berth/v1/openapi.json, two folders up: also below a mount point
         described=Texts(described, server="../..").of,
         moves=moves_that_help,
+        empty_hour=lambda: None if counting is None else counting.empty_hour(),
+        names=NamesFile(conf.berth.names_file).text,
     )
     needs_token = bool(pages) and conf.berth.metrics == TOKEN
     answered = api(conf.berth.extensions, needs_token, features)

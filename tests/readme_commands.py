@@ -11,6 +11,8 @@ from pathlib import Path
 
 from placement import app, config
 from placement.cli.configuration import ALONE
+from placement.extensions.monitoring.counting import Counting
+from placement.metrics.slots import Slots
 from tests.functional.placement.served import served
 from tests.functional.placement.serving.programs import Server, free_port
 from tests.patience import PATIENCE
@@ -35,7 +37,10 @@ def service_in(folder: Path) -> Iterator[str]:
         ("placement_database", "connection"): f"sqlite:///{folder}/placement.db",
         ("placement_database", "sqlite_synchronous"): False,
     }
-    running = app.start(config.load(files=[], environ=False, overrides=overrides))
+    layout = app.metrics_layout()
+    counting = Counting.shared(layout, Slots.anonymous(layout.width))
+    conf = config.load(files=[], environ=False, overrides=overrides)
+    running = app.start(conf, counting=counting)
     try:
         with served(running.application) as url:
             yield url

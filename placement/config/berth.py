@@ -82,6 +82,14 @@ OPTIONS = [
         "can read it. Unset: it leads nowhere.",
     ),
     cfg.StrOpt(
+        "names_file",
+        help="A JSON file with names for people, which `GET /berth/v1/names` answers and the page "
+        'shows beside uuids: {"aggregates": {"<uuid>": "<name>"}, "projects": {"<id>": "<name>"}, '
+        '"users": {"<id>": "<name>"}}. Each part may be missing. At most 8 MiB, 255 characters a '
+        "name. It is read again when it changes. A file that can't be used is told in the log, and "
+        "there are no names then. Unset: there are none.",
+    ),
+    cfg.StrOpt(
         "metrics",
         default="addresses",
         choices=[

@@ -135,6 +135,23 @@ class Suspicions(Protocol):
         """Return suspects of some kinds after a mark, at most `limit`."""
 
 
+#: returns the empty searches of the last hour, None if nobody knows those of all workers; the
+#: feature `empty_searches` knows the type
+EmptyHour = Callable[[], Any]
+
+
+def _uncounted() -> None:
+    return None
+
+
+#: returns the operator's names of aggregates, projects and users as JSON
+Names = Callable[[], str]
+
+
+def _no_names() -> str:
+    return '{"aggregates": {}, "projects": {}, "users": {}, "problem": null}'
+
+
 #: returns moves that would help a search that found nothing: the feature `plans` knows the types
 Moves = Callable[[Any, Any, Any, Any], Any]
 
@@ -161,6 +178,7 @@ class Services:
     :param described: returns the description of the API, of one version or of all of them, in a
         media type
     :param moves: returns moves that would help a search that found nothing
+    :param empty_hour: returns the empty searches of the last hour
     :param others: whether services that don't append to the change feed may write
     """
 
@@ -179,6 +197,8 @@ class Services:
     pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
     described: Described = _undescribed
     moves: Moves = _no_moves
+    empty_hour: EmptyHour = _uncounted
+    names: Names = _no_names
 
 
 class Answer(flask.Response):
@@ -227,6 +247,8 @@ class Call:
         self.pages = services.pages
         self.described = services.described
         self.moves = services.moves
+        self.empty_hour = services.empty_hour
+        self.names = services.names
         self.form = form
         self._policy = services.policy
 

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Protocol
 
+from placement.metrics.empty_hour import EmptyHour
 from placement.metrics.families import (
     IDLE,
     IN_USE,
@@ -24,7 +25,7 @@ from placement.metrics.families import (
     Family,
 )
 from placement.metrics.layout import SeriesLayout
-from placement.metrics.slots import Cells, NoSlot, Slot, Slots
+from placement.metrics.slots import LONGEST_TEXT, Cells, NoSlot, Slot, Slots
 
 #: a client may send any other method
 _METHODS = frozenset(METHODS)
@@ -99,6 +100,8 @@ class Meter:
         self._mark: SharedMark = (0,)
         self._end_looks: Callable[[], object] = lambda: None
         self._cells: Cells
+        #: which searches found nothing in this process
+        self.empty_hour: EmptyHour
         self.begin_in_process()
 
     def begin_in_process(self) -> None:
@@ -111,6 +114,8 @@ class Meter:
             self._cells = self._slot.cells
         except (NoSlot, OSError) as error:
             LOG.warning("What this process does isn't in the metrics: %s", error)
+        # a process goes on with what the one before it knew, as it does with the numbers
+        self.empty_hour = EmptyHour(b"" if self._slot is None else self._slot.text)
         for at in self.layout.of_gauges():
             self._cells[at] = 0.0
         # the list has the requests that the parent process answers
@@ -130,6 +135,7 @@ class Meter:
             self._mark = (1,)
         with self._lock:
             self._cells = [0.0] * self.layout.width
+            self._write()
             if self._slot is not None:
                 self._slot.release()
                 self._slot = None
@@ -233,12 +239,20 @@ class Meter:
         self._connections = connections
 
     def look(self) -> None:
-        """Store how many requests are being answered now, and how many connections there are."""
+        """Store how many requests are being answered now, and how many connections there are.
+
+        Also what others read as a text: to write it for each search would cost much.
+        """
         connections = None if self._connections is None else self._connections()
         with self._lock:
             self._cells[self._in_progress] = len(self._answering)
             if connections is not None:
                 self._cells[self._in_use], self._cells[self._idle] = connections
+            self._write()
+
+    def _write(self) -> None:
+        if self._slot is not None and self.empty_hour.is_new:
+            self._slot.write(self.empty_hour.text(LONGEST_TEXT))
 
     def loaded(self, cause: str) -> None:
         """Count a snapshot that was loaded as a whole."""

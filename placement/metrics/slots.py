@@ -12,6 +12,7 @@ import mmap
 import os
 import struct
 import weakref
+import zlib
 from collections.abc import Iterator, MutableSequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -29,6 +30,12 @@ MOST = 500
 #: some byte on, what one process tells the others
 _NUMBER = 8
 _HEAD, _BOARD = 4096, 512
+#: bytes of a slot's text, with the text's length and checksum before it
+_TEXT = 32 * 1024
+_TEXT_HEAD = struct.Struct("<II")
+LONGEST_TEXT = _TEXT - _TEXT_HEAD.size
+#: how often a text is read that is being written meanwhile
+_TRIES = 100
 #: `struct flock`: type, whence, start, length, process
 _LOCK = "hhqqi4x"
 
@@ -53,7 +60,8 @@ class _Memory:
         self.file = file
         # not at exit: threads may use the file until the process ends, which closes it anyway
         weakref.finalize(self, os.close, file).atexit = False
-        size = _HEAD + MOST * width * _NUMBER
+        texts = _HEAD + MOST * width * _NUMBER
+        size = texts + MOST * _TEXT
         if os.fstat(file).st_size < size:
             os.ftruncate(file, size)
         # Space is reserved first: a write to mapped memory that the disk has no room for kills the
@@ -63,11 +71,17 @@ class _Memory:
         whole = memoryview(mmap.mmap(file, size))
         self.taken = whole[:MOST]
         self.board = whole[_BOARD:_HEAD].cast("d")
-        self.cells = whole[_HEAD:size].cast("d")
+        self.cells = whole[_HEAD:texts].cast("d")
+        self.texts = whole[texts:size]
+        self.texts_begin = texts
 
     def end(self) -> int:
         """Return how many slots were ever taken, with the gaps between them."""
         return bytes(self.taken).rfind(1) + 1
+
+    def text(self, number: int) -> "memoryview[int]":
+        """Return the memory of a slot's text."""
+        return self.texts[number * _TEXT : (number + 1) * _TEXT]
 
     def is_locked(self, number: int) -> bool:
         """Return whether a slot has a process that lives."""
@@ -155,12 +169,14 @@ class Slots:
             number = self._first_free(file)
             length = self.width * _NUMBER
             os.posix_fallocate(file, _HEAD + number * length, length)
+            os.posix_fallocate(file, memory.texts_begin + number * _TEXT, _TEXT)
         except BaseException:
             os.close(file)
             raise
         memory.taken[number] = 1
         begin = number * self.width
-        return Slot(number, file, memory.cells[begin : begin + self.width])
+        cells = memory.cells[begin : begin + self.width]
+        return Slot(number, file, cells, memory.text(number))
 
     def _first_free(self, file: int) -> int:
         """Lock the first free slot, and return its number."""
@@ -180,6 +196,11 @@ class Slots:
         cells = b"" if memory is None else memory.cells[: end * self.width]
         return _numbers(cells).reshape(end, self.width)
 
+    def texts(self) -> list[bytes]:
+        """Return the texts of all slots that ever had a process."""
+        memory = self._memory
+        return [] if memory is None else [_text(memory.text(n)) for n in range(memory.end())]
+
     def living(self) -> list[int]:
         """Return which of these rows have a process that lives."""
         memory = self._memory
@@ -194,8 +215,11 @@ class Slot:
     :param file: the file descriptor with the lock, which is closed with the slot
     """
 
-    def __init__(self, number: int, file: int, cells: "memoryview[float]") -> None:
+    def __init__(
+        self, number: int, file: int, cells: "memoryview[float]", text: "memoryview[int]"
+    ) -> None:
         self.number = number
+        self._text = text
         self._close = weakref.finalize(self, os.close, file)
         self._close.atexit = False
         #: the numbers as Python's: for single numbers quicker than `numbers`
@@ -206,9 +230,31 @@ class Slot:
         """The same memory as `cells`."""
         return _numbers(self.cells)
 
+    @property
+    def text(self) -> bytes:
+        """The text that the process of this slot, or the one before it, has written."""
+        return _text(self._text)
+
+    def write(self, text: bytes) -> None:
+        """Write a text of at most LONGEST_TEXT bytes, for every process to read."""
+        head = _TEXT_HEAD.size
+        self._text[head : head + len(text)] = text
+        self._text[:head] = _TEXT_HEAD.pack(len(text), zlib.crc32(text))
+
     def release(self) -> None:
         """Leave the slot to another process."""
         self._close()
+
+
+def _text(memory: "memoryview[int]") -> bytes:
+    """Return a text; none if the process ended while it wrote one."""
+    head = _TEXT_HEAD.size
+    for _ in range(_TRIES):
+        length, checksum = _TEXT_HEAD.unpack(memory[:head])
+        text = bytes(memory[head : head + length])
+        if len(text) == length and zlib.crc32(text) == checksum:
+            return text
+    return b""
 
 
 def _numbers(cells: object) -> Numbers:

@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from placement.http.call import Call
 
@@ -29,6 +29,16 @@ _MOST_KNOWN = 500
 _SHARE, _SAVED = 0.1, 1.0
 
 
+class EmptySearchMemory(Protocol):
+    """Remembers which searches found nothing."""
+
+    def found_nothing(self, query: str) -> None:
+        """Take note of a search."""
+
+    def explained(self, query: str, reason: str) -> None:
+        """Take note of why it found nothing."""
+
+
 class SilentLog:
     """Logs nothing of empty searches: for a service whose log nobody reads."""
 
@@ -44,10 +54,15 @@ class EmptySearches:
     is saved up. The next line says how many searches weren't explained.
 
     :param clock: seconds that never go back
+    :param memory: returns what remembers searches for others to read; None: nobody does
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        memory: Callable[[], EmptySearchMemory | None] = lambda: None,
+    ) -> None:
+        self._clock, self._memory = clock, memory
         self._lock = threading.Lock()
         self._saved, self._saved_at = _SAVED, clock()
         #: by message: when it was logged last, and how often it came since then
@@ -55,16 +70,27 @@ class EmptySearches:
         self._skipped = 0
 
     def tell(self, call: Call, snapshot: "Snapshot", request: "CandidateRequest") -> None:
-        """Log that a search found nothing, and why."""
+        """Log that a search found nothing, and why; remember it."""
         # imported here because most processes never have an empty search
         from placement.extensions.explain.handler import relaxing_of
         from placement.extensions.explain.operation import why_empty
 
+        query = call.environ.get("QUERY_STRING", "")
+        memory = self._memory()
+        if memory is not None:
+            memory.found_nothing(query)
+
+        def why() -> str:
+            reason = why_empty(call.database, snapshot, request, relaxing_of(call))
+            if memory is not None:
+                memory.explained(query, reason)
+            return reason
+
         self.log(
             call.context.request_id,
             call.context.global_request_id,
-            call.environ.get("QUERY_STRING", "")[:_LONGEST_SHOWN],
-            lambda: why_empty(call.database, snapshot, request, relaxing_of(call)),
+            query[:_LONGEST_SHOWN],
+            why,
         )
 
     def log(

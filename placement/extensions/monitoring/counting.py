@@ -3,9 +3,11 @@
 import dataclasses
 import logging
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from placement.metrics.empty_hour import LastHour, last_hour
 from placement.metrics.layout import SeriesLayout
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
@@ -29,6 +31,14 @@ class Counting:
     slots: Slots
     of_process: bool = False
     listener: socket.socket | None = None
+
+    def empty_hour(self) -> LastHour | None:
+        """Return which searches of all processes found nothing; None: nobody knows of all."""
+        if self.of_process:
+            return None
+        # the others write each second
+        self.meter.look()
+        return last_hour(self.slots.texts(), time.time())
 
     def close(self) -> None:
         """End what this process counts with; requests go on, and nobody sees their figures."""

@@ -168,7 +168,8 @@ def steps(generation):
     uuids = ",".join(CHILDREN)
     yield "GET", f"{_NATIVE}/provider_trees", {}, f"uuid=in:{uuids}", None
     yield "GET", f"{_NATIVE}/changes", {}, "limit=10000&wait=0", None
-    yield "GET", f"{_NATIVE}/suspects", {}, "", None
+    for name in ("suspects", "empty_searches", "names"):
+        yield "GET", f"{_NATIVE}/{name}", {}, "", None
     yield "GET", "/usages", {}, "project_id=p", None
     for page in ("openapi.json", "openapi.yaml"):
         yield "GET", f"{_NATIVE}/{page}", {}, "", None

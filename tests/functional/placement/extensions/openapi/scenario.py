@@ -9,7 +9,10 @@ import json
 import tempfile
 from pathlib import Path
 
+from placement.app import metrics_layout
+from placement.extensions.monitoring.counting import Counting
 from placement.extensions.openapi import examples
+from placement.metrics.slots import Slots
 from tests.functional.placement.service import Service
 
 HOST = "9b5ca6f7-5c5f-4a3b-8f0e-0d4f7c1f8a11"
@@ -39,6 +42,8 @@ STEPS = [
     ("/", {}, "GET", "", None),
     ("/resource_providers", {}, "POST", "", {"name": "host1", "uuid": HOST}),
     ("/berth/v1/suspects", {}, "GET", "kind=empty_root&limit=10", None),
+    ("/berth/v1/empty_searches", {}, "GET", "", None),
+    ("/berth/v1/names", {}, "GET", "", None),
     (
         "/resource_providers/{uuid}/inventories",
         {"uuid": HOST},
@@ -235,7 +240,9 @@ STEPS = [
 
 def play(folder):
     """Return `METHOD path` → what was asked and answered, as the file has it."""
-    service = Service(f"sqlite:///{folder}/placement.db")
+    layout = metrics_layout()
+    counting = Counting.shared(layout, Slots.anonymous(layout.width))
+    service = Service(f"sqlite:///{folder}/placement.db", counting=counting)
     service.put("/traits/CUSTOM_SILVER")
     found = {}
     for path, values, method, query, body in STEPS:
