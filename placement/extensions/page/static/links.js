@@ -1,6 +1,7 @@
 /** Elements that lead to another place, and texts that a click copies. */
 
-import { element } from "./dom.js";
+import { element, show } from "./dom.js";
+import { names } from "./model/names.js";
 import { addressOf } from "./place.js";
 import { shortened } from "./words.js";
 
@@ -91,11 +92,30 @@ export function toConsumer(uuid) {
   return element("a", { href: addressOf("consumer", [uuid]) }, element("code", {}, uuid));
 }
 
-/** Return a link to the hosts of an aggregate, with its uuid. */
+/** Return a link to the hosts of an aggregate, with its uuid and its name. */
 export function toAggregate(uuid) {
-  const query = new URLSearchParams({ aggregate: uuid });
-  return element("a", { href: addressOf("cloud", [], query) }, element("code", {}, uuid));
+  return named("aggregates", uuid, addressOf("cloud", [], new URLSearchParams({ aggregate: uuid })));
 }
+
+/** what shows ids → what draws it anew; names may come later than the rest */
+const drawers = new WeakMap();
+
+/** Return what shows an id, that a click copies, beside the operator's name for it. */
+export function named(kind, id, href = null) {
+  const node = element("span", { class: "named" });
+  const link = (...texts) => (href ? element("a", { href, dir: "auto" }, ...texts) : element("bdi", {}, ...texts));
+  drawers.set(node, () => {
+    const name = names.of(kind, id);
+    if (name) show(node, link(shortened(name, 60)), " ", copyable(id, "id"));
+    else show(node, href ? link(element("code", {}, id)) : copyable(id, "id"));
+  });
+  drawers.get(node)();
+  return node;
+}
+
+names.addEventListener("change", () => {
+  for (const node of document.querySelectorAll(".named")) drawers.get(node)?.();
+});
 
 /** Return a message of what went wrong, with what to do about it. */
 export function failure(error, then) {
@@ -106,6 +126,17 @@ export function failure(error, then) {
 export function reasonOf(error) {
   const isOfCode = error instanceof TypeError || error instanceof RangeError;
   return isOfCode ? "The answer lacks what this page needs. Something else than the service may have sent it." : error.message;
+}
+
+/** Show in a node how far the trees are read. Readers of screens hear of it once. */
+export function tellReading(node, { part }, ...above) {
+  let bar = node.querySelector("progress");
+  if (!bar) {
+    bar = element("progress", { max: 1, "aria-label": "Part of the trees that was read" });
+    show(node, above, element("span", { class: "quiet" }, "The trees are being read. "), bar);
+  }
+  if (part === null) bar.removeAttribute("value");
+  else bar.value = part;
 }
 
 /** Return what a view says while, and where, there is nothing to show. */

@@ -7,6 +7,7 @@ import { element, show } from "./dom.js";
 import { failure, notice, reasonOf, useDashboard } from "./links.js";
 import { logInForm } from "./log_in.js";
 import { Live } from "./model/live.js";
+import { names } from "./model/names.js";
 import { placeOf } from "./place.js";
 import { plansView } from "./plans/view.js";
 import { reshapeView } from "./reshape/view.js";
@@ -79,6 +80,7 @@ function askForToken(said) {
     null,
     logInForm(known, said, (token) => {
       useToken(token);
+      names.read();
       leave.hidden = false;
       route();
     }),
@@ -87,6 +89,7 @@ function askForToken(said) {
 
 function loggedOut(said) {
   useToken(null);
+  names.forget();
   live.end();
   leave.hidden = true;
   // what needs no token, such as a rehearsal somebody looks at, stays
@@ -118,6 +121,7 @@ live.addEventListener("status", () => {
   shown?.made.status?.();
 });
 live.addEventListener("change", () => shown?.made.changed?.());
+names.addEventListener("change", () => shown?.made.changed?.());
 onRefusedToken(() => loggedOut("The service doesn't accept this token. It may have expired."));
 leave.addEventListener("click", () => loggedOut());
 // before it is known how callers are known there is nothing to show
@@ -133,7 +137,10 @@ async function begin() {
     return;
   }
   // without any check of tokens there is nobody to ask on this machine
-  if (known.auth === "noauth2" && LOCAL.has(location.hostname)) useToken("admin");
+  if (known.auth === "noauth2" && LOCAL.has(location.hostname)) {
+    useToken("admin");
+    names.read();
+  }
   leave.hidden = true;
   route();
 }

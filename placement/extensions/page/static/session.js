@@ -55,20 +55,28 @@ export const ask = (path, more) => json(new URL(path, API), more);
 /** Ask what Berth offers, below /berth/v1/. */
 export const askMore = (path, more) => json(new URL(path, EXTENSIONS), more);
 
-/** Call `take` with each line of an answer below /berth/v1/, as a value. */
+/**
+ * Call `take` with each line of an answer below /berth/v1/, as a value, and with which part of the
+ * answer was read, from 0 to 1; null where nobody tells how long it is.
+ */
 export async function readLines(path, take, { signal } = {}) {
   const bounded = within(PATIENCE_FOR_LINES, signal);
   const answer = await asked(new URL(path, EXTENSIONS), { signal: bounded, accept: LINES_TYPE });
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  // what something between packs has another length
+  const length = answer.headers.has("Content-Encoding") ? 0 : Number(answer.headers.get("Content-Length"));
+  const reader = answer.body.getReader();
+  const decoder = new TextDecoder();
   let rest = "";
+  let bytes = 0;
   for (;;) {
     const { done, value } = await reader.read().catch((error) => {
       throw signal?.aborted ? error : unreachable();
     });
     if (done) break;
-    const lines = (rest + value).split("\n");
+    bytes += value.length;
+    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
     rest = lines.pop();
-    for (const line of lines) if (line) take(parsed(line));
+    for (const line of lines) if (line) take(parsed(line), length ? Math.min(bytes / length, 1) : null);
   }
 }
 

@@ -1,16 +1,12 @@
 /** How many of a flavor fit into each tree: asked while the map shows it. */
 
 import { reasonOf } from "../links.js";
+import { queryOfFlavor } from "../model/flavors.js";
 import { Pace } from "../model/pace.js";
 import { askMore } from "../session.js";
 
 /** so many trees an answer has at most */
 const MOST = 10_000;
-
-/** Return the query of what somebody writes as a flavor: amounts, or a whole query. */
-export function queryOfFlavor(text) {
-  return text.includes("=") ? text : new URLSearchParams({ resources: text }).toString();
-}
 
 export class Fitting {
   /** @param {function(): void} told is called when an answer came */

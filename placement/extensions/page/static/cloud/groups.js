@@ -4,6 +4,7 @@ import { bar } from "../drawings/bar.js";
 import { element } from "../dom.js";
 import { beginningOf, grouped, REST } from "../model/grouping.js";
 import { noAmounts } from "../model/cloud.js";
+import { names } from "../model/names.js";
 import { count, percent, shortened } from "../words.js";
 import { addressWith } from "./choices.js";
 
@@ -47,7 +48,8 @@ function heading(key, hosts, chosen) {
     sums.used += used;
     sums.capacity += capacity;
   }
-  const name = key === REST ? "no group" : shortened(key, 40);
+  const known = chosen.by === "aggregate" ? names.of("aggregates", key) : null;
+  const name = key === REST ? "no group" : shortened(known ?? key, 40);
   const isAlone = key === REST || chosen.in;
   return element(
     "p",

@@ -2,13 +2,15 @@
 
 import { element, show } from "../dom.js";
 import { keeping } from "../keeping.js";
+import { names } from "../model/names.js";
 import { Pace } from "../model/pace.js";
+import { asked } from "../model/query.js";
 import { DISABLED, STATES, statesOf } from "../model/states.js";
 import { TraitRoots } from "../model/trait_roots.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
 import { worded } from "../suspects/kinds.js";
-import { number } from "../words.js";
+import { number, shortened } from "../words.js";
 
 /** the states that are told here: most trees of a new cloud are unused */
 const TOLD = ["over", "disabled", "drained"];
@@ -26,6 +28,8 @@ export class Health {
     this.traits = new TraitRoots(told);
     this.service = new Asked("health", this.stop.signal, told);
     this.suspects = new Asked("suspects?limit=1", this.stop.signal, told);
+    // no change of a provider tells of them
+    this.empty = new Asked("empty_searches", this.stop.signal, told, 30_000);
     this.node = element("ul", { class: "health", "aria-label": "Health" });
   }
 
@@ -39,7 +43,7 @@ export class Health {
         found > 0 ? (BAD.has(state) ? "bad" : "some") : "",
       ),
     );
-    keeping(this.node, () => show(this.node, this.servicePart(), states, this.suspectParts()));
+    keeping(this.node, () => show(this.node, this.servicePart(), states, this.suspectParts(), this.emptyPart(), namesPart()));
   }
 
   /** Return state → how many trees have it; they are looked at again when something changed. */
@@ -73,6 +77,16 @@ export class Health {
     );
   }
 
+  emptyPart() {
+    const { value, error } = this.empty.now();
+    if (!value) return part(addressOf("why"), `empty searches: ${error ? "can't be read" : "…"}`, "");
+    const { searches, queries } = value;
+    if (searches === null) return null;
+    const [worst] = queries;
+    const most = worst && searches > 1 ? `, ${number(worst.searches)} for ${shortened(asked(worst.query), 40)}` : "";
+    return part(addressOf("why"), `empty searches of the last hour: ${number(searches)}${most}`, searches > 0 ? "some" : "");
+  }
+
   changed() {
     this.counts = null;
     this.traits.changed();
@@ -86,16 +100,24 @@ export class Health {
   }
 }
 
+/** Say once what is wrong with the operator's names; the page goes on with ids. */
+function namesPart() {
+  return names.problem && element("li", { class: "some" }, names.problem);
+}
+
 function part(href, text, kind) {
   return element("li", {}, element("a", { href, class: kind }, text));
 }
 
 /** A question whose answer is asked anew when something changed, and it is time for that. */
 class Asked {
-  constructor(path, signal, told) {
+  /** `keeps` is for how many milliseconds an answer is kept though nothing changed */
+  constructor(path, signal, told, keeps = Infinity) {
     this.path = path;
     this.signal = signal;
     this.told = told;
+    this.keeps = keeps;
+    this.askedAt = 0;
     this.pace = new Pace();
     this.isStale = true;
     this.isAsking = false;
@@ -104,13 +126,15 @@ class Asked {
 
   /** Return `{value, error}` as last known. */
   now() {
-    if (this.isStale && !this.isAsking && !this.pace.rests) this.ask();
+    const isOld = this.isStale || performance.now() - this.askedAt > this.keeps;
+    if (isOld && !this.isAsking && !this.pace.rests) this.ask();
     return this.answer;
   }
 
   async ask() {
     this.isAsking = true;
     this.isStale = false;
+    this.askedAt = performance.now();
     try {
       this.answer = { value: await this.pace.time(() => askMore(this.path, { signal: this.signal })), error: null };
     } catch (error) {

@@ -3,7 +3,7 @@
 import { bar } from "../drawings/bar.js";
 import { element, show } from "../dom.js";
 import { keeping } from "../keeping.js";
-import { copyable, failure, notice, toAggregate, toTree } from "../links.js";
+import { failure, named, notice, tellReading, toAggregate, toTree } from "../links.js";
 import { sumsOf } from "../model/cloud.js";
 import { Scale } from "../model/measures.js";
 import { TraitRoots } from "../model/trait_roots.js";
@@ -81,8 +81,8 @@ export function cloudView(place, live) {
   function draw() {
     const { cloud } = live;
     if (!live.complete) {
-      const said = live.error ? failure(live.error) : notice("The trees are being read.");
-      show(node, element("h1", {}, "Cloud"), said);
+      if (live.error) show(node, element("h1", {}, "Cloud"), failure(live.error));
+      else tellReading(node, live, element("h1", {}, "Cloud"));
       return;
     }
     if (!cloud.hosts.size) {
@@ -177,7 +177,7 @@ function headline(cloud, within, sums, aggregate) {
       "p",
       { class: "quiet" },
       aggregate
-        ? [copyable(aggregate), " ", element("a", { href: addressOf("cloud") }, "Show all trees")]
+        ? [named("aggregates", aggregate), " ", element("a", { href: addressOf("cloud") }, "Show all trees")]
         : `${count(cloud.hosts.size, "tree")} of ${count(cloud.providers, "provider")}.`,
       fullest && ` ${fullest[0]} is the fullest class: ${percent(fullest[1].used, fullest[1].capacity)} used.`,
     ),

@@ -6,18 +6,18 @@ import { share } from "../drawings/share.js";
 import { roomOf } from "../drawings/provider.js";
 import { wideTable } from "../drawings/table.js";
 import { heldText } from "../drawings/tree.js";
-import { copyable, notice, toTree } from "../links.js";
+import { copyable, named, notice, toTree } from "../links.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
 import { amount, byClass, count, exactly, mayBeUuid } from "../words.js";
 import { suspected, suspectsOf, told } from "./about.js";
 
 const plain = (value) => value ?? "–";
-const copied = (value) => (value ? copyable(value, "id") : "–");
+const called = (kind) => (value) => (value ? named(kind, value) : "–");
 const FACTS = [
   ["Type", "consumer_type", plain],
-  ["Project", "project_id", copied],
-  ["User", "user_id", copied],
+  ["Project", "project_id", called("projects")],
+  ["User", "user_id", called("users")],
   ["Generation", "consumer_generation", plain],
 ];
 /** uuids in one request */

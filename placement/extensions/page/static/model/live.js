@@ -28,6 +28,8 @@ export class Live extends EventTarget {
     this.state = "idle";
     /** how many trees were read so far, while it reads */
     this.read = 0;
+    /** which part of the answer that was, from 0 to 1; null: nobody knows */
+    this.part = null;
     /** when the cloud was as it is known */
     this.asOf = null;
     this.error = null;
@@ -131,16 +133,18 @@ export class Live extends EventTarget {
     let position = null;
     let told = 0;
     this.read = 0;
+    this.part = null;
     if (!this.complete) this.tell("reading");
     await readLines(
       `provider_trees?fields=${FIELDS}`,
-      (line) => {
+      (line, part) => {
         if (line.root === undefined) {
           position = line.position ?? position;
           return;
         }
         for (const root of cloud.take(line, this.cloud.hosts.get(line.root)?.changed)) moved.add(root);
         this.read += 1;
+        this.part = part;
         if (this.complete || performance.now() - told < 250) return;
         told = performance.now();
         this.tell("reading");

@@ -14,6 +14,11 @@ export function written(parameters) {
   return spelled.replaceAll("%3A", ":").replaceAll("%2C", ",").replaceAll("%21", "!");
 }
 
+/** Return a search as people read it: without `limit`, which changes nothing of what fits. */
+export function asked(query) {
+  return written(parametersOf(query).filter(([name]) => name !== "limit"));
+}
+
 /**
  * Return what stands in the fields.
  * @returns {{groups: Array<{suffix, resources: [[class, amount]], traits, aggregates}>, policy, more}}

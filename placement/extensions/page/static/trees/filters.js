@@ -1,6 +1,7 @@
 /** The fields above the list of trees: what it shows, and in which order. They stand in the address. */
 
 import { element } from "../dom.js";
+import { names } from "../model/names.js";
 import { STATES } from "../model/states.js";
 
 /** parameters of the address, in the order of the fields */
@@ -76,7 +77,7 @@ export function filterFields(changed, down) {
       if (!sorts.some(([key]) => key === value)) sorts.push([value, value]);
       fields.sort.replaceChildren(...options(sorts));
       fields.sort.value = value;
-      aggregates.replaceChildren(...uuids.map((uuid) => element("option", { value: uuid })));
+      aggregates.replaceChildren(...uuids.map((uuid) => element("option", { value: uuid }, names.of("aggregates", uuid))));
     },
   };
 }

@@ -6,7 +6,7 @@ import { Extent } from "../drawings/listed.js";
 import { fromService } from "../drawings/provider.js";
 import { element, show } from "../dom.js";
 import { keeping } from "../keeping.js";
-import { copyable, failure, notice, toAggregate, toConsumer, toDashboard, toTree } from "../links.js";
+import { copyable, failure, named, notice, toAggregate, toConsumer, toDashboard, toTree } from "../links.js";
 import { ask, askMore } from "../session.js";
 import { count, number } from "../words.js";
 
@@ -163,5 +163,5 @@ function owner(consumer) {
   if (!consumer) return "";
   const { consumer_type: kind, project_id: project } = consumer;
   const type = kind && kind !== "unknown" ? kind.toLowerCase() : "consumer";
-  return element("span", { class: "quiet" }, `${type} of project ${project}`);
+  return element("span", { class: "quiet" }, `${type} of project `, project ? named("projects", project) : "–");
 }

@@ -2,7 +2,7 @@
 
 import { bar } from "../drawings/bar.js";
 import { element, show } from "../dom.js";
-import { notice, reasonOf, toTree } from "../links.js";
+import { notice, reasonOf, tellReading, toTree } from "../links.js";
 import { DISABLED, STATES, statesOf } from "../model/states.js";
 import { TraitRoots } from "../model/trait_roots.js";
 import { amountsIn, commonClasses, freeText, wantedOf } from "../model/tree_filter.js";
@@ -56,7 +56,8 @@ export function treesView(place, live) {
 
   function list() {
     if (!live.complete) {
-      show(found, live.error ? reasonOf(live.error) : "The trees are being read.");
+      if (live.error) show(found, reasonOf(live.error));
+      else tellReading(found, live);
       return;
     }
     const { cloud } = live;

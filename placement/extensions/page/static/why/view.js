@@ -11,6 +11,7 @@ import { queryForm } from "../query_form.js";
 import { askMore } from "../session.js";
 import { amount, count, number } from "../words.js";
 import { alike } from "./alike.js";
+import { emptySearches, lately } from "./lately.js";
 import { misses } from "./misses.js";
 import { movesThatHelp } from "./moves.js";
 
@@ -57,7 +58,7 @@ export function whyView(place, live) {
 
   function look(query) {
     if (!query.toString()) {
-      asking.say("Say what a server needs. The resources of a flavor are in ", element("code", {}, "openstack flavor show"), ".");
+      asking.show(emptySearches, lately);
       return;
     }
     asking.show(

@@ -52,10 +52,13 @@ def empty_cloud(tmp_path_factory):
     yield from serving(tmp_path_factory, lambda api: None)
 
 
-def serving(factory, fill):
-    """Serve a cloud while a fixture is in use; `fill` is given what puts it there."""
+def serving(factory, fill, **options):
+    """Serve a cloud while a fixture is in use; `fill` is given what puts it there.
+
+    :param options: of the service
+    """
     with SQLiteFiles(factory.mktemp("cloud")).lent() as new_database:
-        service = Service(new_database())
+        service = Service(new_database(), **options)
         api = Api(service)
         fill(api)
         with served(service.app) as url:

@@ -92,3 +92,18 @@ def test_a_link_is_copied(open_page, small_cloud):
     page.get_by_role("button", name="Copy the link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
+
+
+def test_flavors_are_counted_beside_each_other(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/capacity?resources=VGPU:1")
+    page.get_by_label("Beside it, a flavor a line").fill("large VCPU:64\nhuge VGPU:9")
+    page.get_by_role("button", name="Count").click()
+    rows = page.get_by_role("group", name="Flavors beside each other").get_by_role("row")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(2)).to_contain_text("large")
+    expect(rows.last.get_by_role("link", name="huge")).to_have_attribute(
+        "href", re.compile("#/why")
+    )
+    bars = page.get_by_role("list", name="How many fit into how many trees").get_by_role("listitem")
+    expect(bars.first).to_contain_text("tree")
+    assert "beside=large+VCPU%3A64" in page.url

@@ -24,7 +24,7 @@ VIEWS = {
         "#/why?resources=VCPU:4&resources_GPU=VGPU:9&resources1=VCPU:1&group_policy=none",
         "Nearest to it",
     ),
-    "capacity": ("#/capacity?resources=VCPU:4,MEMORY_MB:8192", "By tree"),
+    "capacity": ("#/capacity?resources=VCPU:4,MEMORY_MB:8192&beside=gpu VGPU:1", "By tree"),
     "plans": (
         "#/plans/evacuate?hosts=compute3",
         "All 12\N{NO-BREAK SPACE}consumers have a new place",

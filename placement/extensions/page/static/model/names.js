@@ -1,0 +1,39 @@
+/** What the operator calls aggregates, projects and users, as far as the service was told. */
+
+import { askMore } from "../session.js";
+
+const KINDS = ["aggregates", "projects", "users"];
+
+class Names extends EventTarget {
+  constructor() {
+    super();
+    this.forget();
+  }
+
+  /** Know none, as long as nobody has read them. */
+  forget() {
+    this.stop?.abort();
+    this.stop = new AbortController();
+    this.known = new Map(KINDS.map((kind) => [kind, new Map()]));
+    /** what is wrong with the operator's file */
+    this.problem = null;
+  }
+
+  /** Read them, and tell by the event `change`. Without them the page shows ids. */
+  async read() {
+    this.forget();
+    const { signal } = this.stop;
+    const found = await askMore("names", { signal }).catch(() => null);
+    if (signal.aborted || !found) return;
+    this.known = new Map(KINDS.map((kind) => [kind, new Map(Object.entries(found[kind] ?? {}))]));
+    this.problem = found.problem ?? null;
+    if (this.problem || KINDS.some((kind) => this.known.get(kind).size)) this.dispatchEvent(new Event("change"));
+  }
+
+  /** Return the name of an id, or null. */
+  of(kind, id) {
+    return this.known.get(kind).get(id) ?? null;
+  }
+}
+
+export const names = new Names();

@@ -1,0 +1,66 @@
+"""What only the operator knows of: names for ids, and which searches found nothing."""
+
+import json
+
+import pytest
+
+from placement.app import metrics_layout
+from placement.extensions.monitoring.counting import Counting
+from placement.metrics.slots import Slots
+from tests.browsing import expect
+from tests.functional.placement.extensions.page import clouds
+from tests.functional.placement.extensions.page.clouds import AGGREGATE, HOST, SERVER, numbered
+from tests.functional.placement.extensions.page.conftest import serving
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202erack 7"
+NAMES = {"aggregates": {numbered(AGGREGATE, 1): HOSTILE}, "projects": {"payments": "Pay & go"}}
+
+
+@pytest.fixture
+def names_file(tmp_path):
+    file = tmp_path / "names.json"
+    file.write_text(json.dumps(NAMES))
+    return file
+
+
+@pytest.fixture
+def cloud(tmp_path_factory, names_file):
+    """Yield a service that counts, and that has a file of names."""
+    layout = metrics_layout()
+    counting = Counting.shared(layout, Slots.anonymous(layout.width))
+    options = {"counting": counting, "berth__names_file": str(names_file)}
+    yield from serving(tmp_path_factory, clouds.fill, **options)
+
+
+def test_names_stand_beside_ids_which_a_click_copies(open_page, cloud, names_file):
+    page = open_page(cloud.ui, permissions=["clipboard-read", "clipboard-write"])
+    aggregates = page.get_by_role("table", name="Aggregates")
+    expect(aggregates.get_by_role("link", name=HOSTILE)).to_be_visible()
+    aggregates.get_by_role("button", name=numbered(AGGREGATE, 1)).click()
+    expect(aggregates.get_by_role("button", name="copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == numbered(AGGREGATE, 1)
+    # one without a name is as before
+    expect(aggregates.get_by_role("link", name=numbered(AGGREGATE, 2))).to_be_visible()
+    page.goto(f"{cloud.ui}#/trees/{numbered(HOST, 2)}")
+    expect(page.locator("article").first.get_by_role("link", name=HOSTILE)).to_be_visible()
+    page.goto(f"{cloud.ui}#/consumer/{numbered(SERVER, 3)}")
+    expect(page.get_by_text("Pay & go", exact=True)).to_be_visible()
+    names_file.write_text("{")
+    page.goto(cloud.ui)
+    page.reload()
+    problem = page.get_by_role("list", name="Health").get_by_text("The file of names can't be used")
+    expect(problem).to_be_visible()
+    expect(aggregates.get_by_role("link", name=numbered(AGGREGATE, 1))).to_be_visible()
+
+
+def test_a_search_that_found_nothing_leads_to_why(open_page, cloud):
+    for query in ("resources=VGPU:9&limit=1000", "resources=VGPU:9&limit=1000", "resources=VGPU:8"):
+        assert cloud.service.get(f"/allocation_candidates?{query}").status_code == 200
+    page = open_page(cloud.ui)
+    health = page.get_by_role("list", name="Health")
+    health.get_by_role("link", name="empty searches of the last hour: 3").click()
+    searches = page.get_by_role("group", name="Searches that found nothing")
+    expect(searches.get_by_role("row")).to_have_count(3)
+    expect(searches.get_by_role("row").nth(1)).to_contain_text("2")
+    searches.get_by_role("link", name="resources=VGPU:9").click()
+    expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()
