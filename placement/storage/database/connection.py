@@ -295,7 +295,10 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
         reading["postgresql_readonly"] = True
     return (
         Mode(engine.execution_options(**reading), _begin_nothing),
-        Mode(engine.execution_options(isolation_level="READ COMMITTED"), _begin_nothing),
+        Mode(
+            engine.execution_options(isolation_level="READ COMMITTED"),
+            _begin_nothing if patient else _limit_locks,
+        ),
     )
 
 
@@ -303,6 +306,11 @@ def _begin_postgresql_write(connection: Connection) -> None:
     connection.begin(_BEGIN_WRITE)
     if not connection.info.get(LIMITS_LOCKS):
         connection.begin(limit_of_locks(whole_session=False))
+
+
+def _limit_locks(connection: Connection) -> None:
+    # the driver begins the transaction with it
+    connection.plain.exec_driver_sql(limit_of_locks(whole_session=False))
 
 
 def _begin_patient_write(connection: Connection) -> None:

@@ -28,7 +28,11 @@ from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
 from placement.storage.driver.error_log import shorten
 from placement.storage.driver.mysql_sessions import set_up_mysql
-from placement.storage.driver.postgresql_sessions import limit_silence, set_up_postgresql
+from placement.storage.driver.postgresql_sessions import (
+    limit_silence,
+    set_up_postgresql,
+    set_up_psycopg2,
+)
 from placement.storage.driver.sqlite_sessions import read_only_url, set_up_sqlite
 
 
@@ -63,6 +67,8 @@ def make_engine(
         set_up_postgresql(engine, patient)
         if silence is not None:
             limit_silence(engine, silence)
+    elif engine.dialect.driver == "psycopg2":
+        set_up_psycopg2(engine)
     return engine
 
 

@@ -75,6 +75,17 @@ def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
             connection.rollback()
 
 
+def set_up_psycopg2(engine: sa.Engine) -> None:
+    """Have texts in UTF-8 also where the database has no character set."""
+
+    # before SQLAlchemy reads the first text
+    @event.listens_for(engine, "connect", insert=True)
+    def encode(connection: Any, record: ConnectionPoolEntry) -> None:
+        # psycopg2 would take texts for ASCII
+        if connection.encoding == "SQLASCII":
+            connection.set_client_encoding("UTF8")
+
+
 def limit_silence(engine: sa.Engine, seconds: float) -> None:
     """Close a connection of psycopg when its server has not answered for so many seconds.
 
