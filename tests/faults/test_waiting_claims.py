@@ -6,14 +6,19 @@ import contextlib
 import pytest
 
 from tests.databases.fixtures import CHOSEN
+from tests.faults import locks
 from tests.faults.forking import running
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.test_row_locks import lock, transaction
 from tests.functional.placement.small_cloud import numbered, stock
 
 THREADS = 4
-#: two trees that are locked, and one that isn't
-TREES = [numbered("a", number) for number in range(1, 4)]
+#: trees that can be locked, and one that isn't
+TREES = [numbered("a", number) for number in range(1, 7)]
+FEW_CONNECTIONS = {
+    "PLACEMENT_DATABASE__MAX_POOL_SIZE": "4",
+    "PLACEMENT_DATABASE__MAX_OVERFLOW": "0",
+}
 #: claims of each locked tree: as many as the worker has threads
 CLAIMS = THREADS
 
@@ -25,8 +30,14 @@ def database_kind(request):
 
 
 @pytest.fixture
-def service(database_url):
-    with running(database_url, workers=1, threads=THREADS) as service:
+def options(request):
+    """Return options of the test."""
+    return getattr(request, "param", {})
+
+
+@pytest.fixture
+def service(database_url, options):
+    with running(database_url, workers=1, threads=THREADS, **options) as service:
         for uuid in TREES:
             body = {"name": uuid, "uuid": uuid}
             assert service.post("/resource_providers", body).status == 200
@@ -42,20 +53,37 @@ def claim(service, tree, number):
     return service.post("/berth/v1/claims", {"query": query, "consumers": consumers}).status
 
 
-def test_other_requests_are_answered_however_many_wait(service, database_url):
-    *locked, free = TREES
-    with concurrent.futures.ThreadPoolExecutor(2 * CLAIMS) as pool:
+@contextlib.contextmanager
+def claims_of_locked(service, database_url, trees, claims, waiting):
+    """Yield while so many claims are under way of each of these trees, which are locked."""
+    with concurrent.futures.ThreadPoolExecutor(len(trees) * claims) as pool:
         with contextlib.ExitStack() as holding:
-            for tree in locked:
+            for tree in trees:
                 lock(holding.enter_context(transaction(database_url)), tree)
-            waiting = [
+            begun = [
                 pool.submit(claim, service, tree, 100 * place + number)
-                for place, tree in enumerate(locked)
-                for number in range(CLAIMS)
+                for place, tree in enumerate(trees)
+                for number in range(claims)
             ]
-            # one of each line waits in the database
-            wait_until_somebody_waits(database_url, 2)
-            assert service.get(f"/resource_providers/{free}").status == 200
-            assert [claim(service, free, 900 + number) for number in range(THREADS)] == [200] * 4
-            assert not any(one.done() for one in waiting)
-        assert [one.result() for one in waiting] == [200] * len(waiting)
+            wait_until_somebody_waits(database_url, waiting)
+            yield
+            assert locks.waiting(database_url) <= waiting
+            assert not any(one.done() for one in begun)
+        assert [one.result() for one in begun] == [200] * len(begun)
+
+
+def serves_others(service):
+    *_, free = TREES
+    assert service.get(f"/resource_providers/{free}").status == 200
+    assert [claim(service, free, 900 + number) for number in range(THREADS)] == [200] * THREADS
+
+
+def test_other_requests_are_answered_however_many_wait(service, database_url):
+    with claims_of_locked(service, database_url, TREES[:2], CLAIMS, waiting=2):
+        serves_others(service)
+
+
+@pytest.mark.parametrize("options", [FEW_CONNECTIONS], indirect=True, ids=["few connections"])
+def test_other_requests_find_connections_however_many_trees_are_locked(service, database_url):
+    with claims_of_locked(service, database_url, TREES[:5], 1, waiting=2):
+        serves_others(service)

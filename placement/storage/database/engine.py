@@ -68,6 +68,10 @@ LONGEST_PAUSE = 1.0
 #: Seconds that all tries together may take. Each new try is expected to take as long as the longest
 #: try before it; if it would then end too late, it isn't begun.
 PATIENCE = 30.0
+#: SQLAlchemy's default for `max_overflow`
+_OVERFLOW = 10
+#: how many connections of an unbounded pool may wait for others' locks
+_MOST_WAITING = 50
 #: the cause of a further try after an operation raised LostRace because its locks were outdated
 RACE = "race"
 
@@ -129,6 +133,16 @@ class Database:
         pool = self.engine.pool
         # a database in memory has one connection for all
         return (pool.checkedout(), pool.checkedin()) if isinstance(pool, QueuePool) else (0, 1)
+
+    @property
+    def most_waiting(self) -> int:
+        """How many connections may wait for others' locks, so that other requests find some."""
+        pool, overflow = self.engine.pool, self._settings.max_overflow
+        if not isinstance(pool, QueuePool):
+            return 1
+        overflow = _OVERFLOW if overflow is None else overflow
+        is_bounded = pool.size() > 0 and overflow >= 0
+        return max(1, (pool.size() + overflow) // 2) if is_bounded else _MOST_WAITING
 
     def answers(self, whether: bool) -> None:
         """Say whether the calling thread answers a request from now on.
