@@ -15,10 +15,9 @@ from placement.cli import (
     openapi_command,
 )
 from placement.cli.failure import FAILED, told
-from placement.cli.version import VERSION
 from placement.compare import exit_codes
 from placement.config import sources
-from placement.installation import refuse_shared_environment
+from placement.installation import our_version, refuse_shared_environment
 
 PROGRAM = "placement-manage"
 
@@ -72,10 +71,10 @@ def _read(conf: cfg.ConfigOpts, argv: list[str]) -> bool:
     """Read command line and files; without a command, show help and return False."""
     if not argv:
         with contextlib.suppress(SystemExit):
-            sources.read(conf, ["--help"], PROGRAM, version=VERSION)
+            sources.read(conf, ["--help"], PROGRAM, version=our_version())
         return False
     try:
-        sources.read(conf, argv, PROGRAM, version=VERSION)
+        sources.read(conf, argv, PROGRAM, version=our_version())
     except cfg.RequiredOptError:
         # help needs no database, and some commands need none
         if conf.command.run is not None and conf.command.opens_database:

@@ -5,7 +5,7 @@ import datetime
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
-from placement.cli.version import VERSION
+from placement.installation import our_version
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.driver.dialects import DatabaseUnusable
 from placement.storage.feed import signs_of_others
@@ -52,7 +52,7 @@ def _fitness(database: Database) -> tuple[upgradecheck.Code, str]:
         return upgradecheck.Code.WARNING, text
     return upgradecheck.Code.SUCCESS, " ".join(
         [
-            f"Berth {VERSION} works with the schema (revision {found}).",
+            f"Berth {our_version()} works with the schema (revision {found}).",
             f"Berth {EARLIEST} and later can serve on it, beside this version or instead of it.",
             "OpenStack Placement can, too.",
             *_writers(database),

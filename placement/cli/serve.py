@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from placement.cli.version import VERSION
+from placement.installation import our_version
 
 DEFAULT_PORT = 8778
 
@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
         help="serve without authentication on an address others can reach",
     )
     options.add_argument("--debug", action="store_true", help="log at DEBUG")
-    options.add_argument("--version", action="version", version=VERSION)
+    options.add_argument("--version", action="version", version=our_version())
     return options
 
 

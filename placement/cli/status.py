@@ -9,8 +9,8 @@ from oslo_upgradecheck import common_checks, upgradecheck
 
 from placement import config, installation
 from placement.cli.failure import told
-from placement.cli.version import VERSION
 from placement.config import sources
+from placement.installation import our_version
 
 PROGRAM = "placement-status"
 #: exit code if the checks can't be made, as that of the reference (rest-api.md 7.4)
@@ -125,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     upgradecheck.register_cli_options(conf, checks)
     arguments = list(sys.argv[1:] if argv is None else argv)
     with told(PROGRAM):
-        sources.read(conf, arguments, PROGRAM, version=VERSION)
+        sources.read(conf, arguments, PROGRAM, version=our_version())
     return upgradecheck.run(conf)
 
 

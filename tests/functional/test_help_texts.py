@@ -12,7 +12,7 @@ import pytest
 
 from compute.cli import berth_compute, nova_manage
 from placement.cli import manage, serve, status
-from placement.cli.version import VERSION
+from placement.installation import our_version
 from tests.offenders import assert_each, assert_none
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -51,7 +51,7 @@ def test_each_program_prints_the_number_of_its_version_without_configuration(nam
     told = subprocess.run(
         [SCRIPTS / name, "--version"], env=environ, cwd=tmp_path, capture_output=True, text=True
     )
-    assert (told.returncode, told.stdout, told.stderr) == (0, f"{VERSION}\n", "")
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"{our_version()}\n", "")
 
 
 @pytest.mark.parametrize("columns", ["80", None])

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from placement.cli import manage
-from placement.cli.version import VERSION
+from placement.installation import our_version
 from placement.storage.schema import schema_upgrade
 from placement.storage.tables import REFERENCE_HEAD
 
@@ -97,7 +97,7 @@ def test_bad_arguments_are_usage_errors(run, arguments):
 
 def test_an_option_prints_the_version_of_the_program(run):
     code, out, _ = run("--version")
-    assert (code, out) == (0, f"{VERSION}\n")
+    assert (code, out) == (0, f"{our_version()}\n")
 
 
 def test_the_variable_of_servers_names_the_configuration(synced, run, monkeypatch, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from placement import installation
 from placement.cli import status
 from placement.cli.schema_fitness import EARLIEST
-from placement.cli.version import VERSION
+from placement.installation import our_version
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.schema import schema_upgrade
 from tests.functional.placement.serving.programs import free_port
@@ -69,8 +69,8 @@ def test_a_good_database_passes_every_check_in_order(synced, check):
     fits = found.pop(SCHEMA)
     assert (code, list(found.items())) == (0, [(ROOTS, GOOD), (CONSUMERS, GOOD), (POLICY, GOOD)])
     assert fits == (
-        f"Result: Success Details: Berth {VERSION} works with the schema (revision 0003). Berth "
-        f"{EARLIEST} and later can serve on it, beside this version or instead of it. "
+        f"Result: Success Details: Berth {our_version()} works with the schema (revision 0003). "
+        f"Berth {EARLIEST} and later can serve on it, beside this version or instead of it. "
         "OpenStack Placement can, too."
     )
 

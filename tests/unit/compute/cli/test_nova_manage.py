@@ -6,7 +6,7 @@ import pytest
 
 from compute.cli.command_line import UnusableInput
 from compute.cli.nova_manage import main
-from placement.cli.version import VERSION
+from placement.installation import our_version
 
 
 def audit(arguments, config_arguments):
@@ -89,7 +89,7 @@ def test_the_version_is_told(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out == f"{VERSION}\n"
+    assert capsys.readouterr().out == f"{our_version()}\n"
 
 
 @pytest.mark.parametrize("argv", [["--unheard-of"], ["--config-file"], ["--config-fil", "x"]])
