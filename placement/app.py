@@ -11,7 +11,6 @@ from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy.policy import Enforcer, RuleDefault
 
 from placement.candidates.live.foreign_writers import ALWAYS, OthersInFeed, OtherWriters
-from placement.candidates.live.load_causes import LOAD_CAUSES
 from placement.errors import Conflict, codes_of
 from placement.extensions.explain.empty_searches import EmptySearches, SilentLog
 from placement.extensions.monitoring import port
@@ -170,8 +169,7 @@ def metrics_layout() -> SeriesLayout:
     counted = [*api(with_metrics=True).routes, HEALTHCHECK, HEALTH, page_serving.PAGE]
     paths = map(template_of, counted)
     causes = sorted({*CAUSES, RACE})
-    loads = [cause.replace(" ", "_") for cause in LOAD_CAUSES]
-    return SeriesLayout(families(paths, codes_of(Conflict), causes, loads))
+    return SeriesLayout(families(paths, codes_of(Conflict), causes))
 
 
 def start(

@@ -31,6 +31,12 @@ RETURNED_BUCKETS = (0, 1, 10, 100, 1_000, 10_000)
 IN_USE, IDLE = "in_use", "idle"
 #: why a search found nothing: a group that no provider can serve; groups that can't be together
 OF_GROUP, TOGETHER = "group", "together"
+#: why a process loads the whole cloud: at first, and as the change feed, deletions, failures and
+#: audits demand it
+LOAD_CAUSES = (
+    *("first_use", "fell_off_the_feed", "many_deletions"),
+    *("failure", "audit", "audit_failed"),
+)
 #: results of an audit of the snapshot
 SAME, DIFFERENT, FAILED, PUT_OFF = "same", "different", "failed", "put_off"
 
@@ -90,16 +96,13 @@ class Families:
         return iter([getattr(self, field.name) for field in dataclasses.fields(self)])
 
 
-def families(
-    routes: Iterable[str], conflicts: Iterable[str], retries: Iterable[str], loads: Iterable[str]
-) -> Families:
+def families(routes: Iterable[str], conflicts: Iterable[str], retries: Iterable[str]) -> Families:
     """Return the families.
 
     :param routes: the templates of the paths of all endpoints; a request gets its own from
         `placement.http.dispatch`
     :param conflicts: the codes of errors with status 409
     :param retries: the causes for which a transaction is run again
-    :param loads: the causes for which the whole snapshot is loaded
     """
     method = ("method", METHODS)
     route = ("route", (UNMATCHED, *routes))
@@ -169,7 +172,7 @@ def families(
             "placement_snapshot_loads",
             counter,
             "Snapshots that were loaded as a whole.",
-            (("cause", tuple(loads)),),
+            (("cause", LOAD_CAUSES),),
         ),
         Family(
             "placement_snapshot_refresh_duration_seconds",

@@ -89,7 +89,6 @@ def test_an_idle_worker_has_no_code_of_searches_writes_and_metrics_in_memory(tmp
     ours = {name for name in idle if name.startswith((*rooms, "placement.handlers."))}
     assert ours == {
         "placement.candidates.live",
-        "placement.candidates.live.load_causes",
         "placement.candidates.live.foreign_writers",
         "placement.handlers.root",
         "placement.operations.database_lists",

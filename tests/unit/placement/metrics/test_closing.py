@@ -15,7 +15,7 @@ from placement.metrics.slots import Slots
 
 @pytest.fixture
 def layout():
-    return SeriesLayout(families(["/traits"], ["code"], ["deadlock"], ["first_use"]))
+    return SeriesLayout(families(["/traits"], ["code"], ["deadlock"]))
 
 
 @pytest.fixture

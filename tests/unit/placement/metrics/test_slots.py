@@ -20,7 +20,7 @@ from tests.functional.placement.serving.programs import wait_until
 
 @pytest.fixture
 def layout():
-    return SeriesLayout(families(["/traits"], ["code"], ["deadlock"], ["first_use"]))
+    return SeriesLayout(families(["/traits"], ["code"], ["deadlock"]))
 
 
 @pytest.fixture
@@ -279,7 +279,7 @@ def test_values_that_nobody_listed_are_other(layout):
 
 
 def test_another_layout_has_another_name(layout):
-    other = SeriesLayout(families(["/traits", "/usages"], ["code"], ["deadlock"], ["first_use"]))
+    other = SeriesLayout(families(["/traits", "/usages"], ["code"], ["deadlock"]))
     assert layout.digest != other.digest
     assert metrics_layout().digest == metrics_layout().digest
 
