@@ -26,6 +26,7 @@ from placement.metrics.families import (
 )
 from placement.metrics.layout import SeriesLayout
 from placement.metrics.slots import LONGEST_TEXT, Cells, NoSlot, Slot, Slots
+from placement.metrics.tally import Tally
 
 #: a client may send any other method
 _METHODS = frozenset(METHODS)
@@ -63,7 +64,7 @@ def fork_mark() -> SharedMark:
     return page
 
 
-class Meter:
+class Meter(Tally):
     """Counts into a slot of this process; a child process takes a slot at its first request.
 
     If no slot is left, or the memory can't be opened, it counts for itself, and nobody sees it.

@@ -1,10 +1,8 @@
 """What the parts of the service report for metrics; a meter counts it."""
 
-from typing import Protocol
 
-
-class Tally(Protocol):
-    """Is told what happens. No method fails or waits."""
+class Tally:
+    """Is told what happens, and counts nothing; see `Meter`. No method fails or waits."""
 
     def statement(self) -> None:
         """Count an SQL statement."""
@@ -25,23 +23,5 @@ class Tally(Protocol):
         """Count a comparison of a snapshot with the tables."""
 
 
-class Uncounted:
-    """Counts nothing: for a service that nobody asks for metrics."""
-
-    def statement(self) -> None:
-        """Do nothing."""
-
-    def retried(self, cause: str) -> None:
-        """Do nothing."""
-
-    def loaded(self, cause: str) -> None:
-        """Do nothing."""
-
-    def refreshed(self, seconds: float, providers: int, size: int | None) -> None:
-        """Do nothing."""
-
-    def audited(self, result: str) -> None:
-        """Do nothing."""
-
-
-UNCOUNTED = Uncounted()
+#: for a service that nobody asks for metrics
+UNCOUNTED = Tally()
