@@ -24,7 +24,6 @@ from placement import app, config
 from placement.extensions.monitoring.counted import Counted
 from placement.extensions.monitoring.counting import Counting
 from placement.extensions.monitoring.page import page
-from placement.http.metering import RequestMeter
 from placement.http.request_log import RequestLog
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
@@ -106,7 +105,7 @@ def compare(application: Any, path: str, requests: int, rounds: int) -> MeterCos
     found = []
     microseconds(application, request, requests)
     for number in range(rounds):
-        turns: list[RequestMeter | None] = [None, meter, None]
+        turns: list[Meter | None] = [None, meter, None]
         times = []
         for log.meter in turns:
             times.append(microseconds(application, request, requests))

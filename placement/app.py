@@ -27,7 +27,7 @@ from placement.http.dispatch import FaultWrapper, Placement, Probes
 from placement.http.environ import WSGIApplication, template_of
 from placement.http.extensions import OPEN_PATHS
 from placement.http.identity.authentication import Identification, authenticated
-from placement.http.metering import Metered, RequestMeter, ServerTiming
+from placement.http.metering import Metered, ServerTiming
 from placement.http.probes import HEALTH, HEALTHCHECK, healthcheck
 from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from placement.candidates.live.live_snapshot import LiveSnapshot
     from placement.candidates.live.live_snapshot import Preloaded as Preloaded
     from placement.candidates.live.table_snapshot import TableSnapshot
+    from placement.metrics.meter import Meter
     from placement.search_parts import SearchParts
 
 LOG = logging.getLogger(__name__)
@@ -292,7 +293,7 @@ def with_probes(
     conf: cfg.ConfigOpts,
     health: Health,
     pages: Mapping[str, WSGIApplication],
-    meter: RequestMeter | None,
+    meter: "Meter | None",
 ) -> WSGIApplication:
     """Answer what needs no token before the application does: probes, neighbours, the page.
 
@@ -402,7 +403,7 @@ def wrapped(
     application: WSGIApplication,
     conf: cfg.ConfigOpts,
     outermost: Callable[[WSGIApplication], WSGIApplication] = lambda application: application,
-    meter: RequestMeter | None = None,
+    meter: "Meter | None" = None,
 ) -> WSGIApplication:
     """Wrap the application in its middleware, innermost first (rest-api.md 1.11).
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from placement.http.environ import (
     CONFLICT,
@@ -18,31 +18,15 @@ from placement.http.environ import (
     WSGIApplication,
 )
 
-
-class RequestMeter(Protocol):
-    """Counts requests."""
-
-    def began(self) -> None:
-        """Count a request that is being answered from now on."""
-
-    def answered(
-        self,
-        method: str,
-        route: str | None,
-        status: str,
-        seconds: float,
-        statements: int,
-        search: tuple[float, int, str | None] | None,
-        conflict: str | None,
-    ) -> None:
-        """Count a request that was answered."""
-
+if TYPE_CHECKING:
+    # only a service that counts needs it
+    from placement.metrics.meter import Meter
 
 #: of a request that no answer began for
 NO_ANSWER = "500"
 
 
-def count(meter: RequestMeter, environ: Environ, status: str, begun: float) -> None:
+def count(meter: "Meter", environ: Environ, status: str, begun: float) -> None:
     """Count a request whose answer begins now.
 
     :param status: the status line
@@ -66,7 +50,7 @@ class Metered:
     counts the others, because a middleware more would cost each of them microseconds.
     """
 
-    def __init__(self, application: WSGIApplication, meter: RequestMeter) -> None:
+    def __init__(self, application: WSGIApplication, meter: "Meter") -> None:
         self.application = application
         self._meter = meter
 

@@ -11,6 +11,7 @@ import logging
 import re
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from placement import microversions
 from placement.http.environ import (
@@ -29,8 +30,12 @@ from placement.http.environ import (
     path_with_query,
 )
 from placement.http.identity.authentication import RequestContext
-from placement.http.metering import NO_ANSWER, RequestMeter, count
+from placement.http.metering import NO_ANSWER, count
 from placement.storage.database.engine import Database
+
+if TYPE_CHECKING:
+    # only a service that counts needs it
+    from placement.metrics.meter import Meter
 
 #: the form of request ids in OpenStack's services
 _REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -46,7 +51,7 @@ class RequestLog:
     """
 
     def __init__(
-        self, application: WSGIApplication, cost_line: bool, meter: RequestMeter | None = None
+        self, application: WSGIApplication, cost_line: bool, meter: "Meter | None" = None
     ) -> None:
         self.application = application
         self.cost_line = cost_line
