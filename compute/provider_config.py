@@ -200,7 +200,9 @@ def _minor(document: dict[str, Any]) -> int:
     return int(document["meta"]["schema_version"].partition(".")[2])
 
 
-def _unknown(value: Any, schema: dict[str, Any], where: str = "") -> Iterator[tuple[str, str, str]]:
+def _unknown(
+    value: object, schema: dict[str, Any], where: str = ""
+) -> Iterator[tuple[str, str, str]]:
     """Yield each key that the schema allows and doesn't know: where it is, and what it may mean."""
     if isinstance(value, list):
         for number, item in enumerate(value):

@@ -137,10 +137,10 @@ class _Endpoint(BaseAuthPlugin):
         super().__init__()
         self._url = url
 
-    def get_endpoint(self, session: Session, **kwargs: Any) -> str:
+    def get_endpoint(self, session: Session, **kwargs: object) -> str:
         return self._url
 
-    def get_headers(self, session: Session, **kwargs: Any) -> dict[str, str]:
+    def get_headers(self, session: Session, **kwargs: object) -> dict[str, str]:
         return {}
 
 

@@ -20,7 +20,7 @@ class LinesColumn(FormattableColumn):
     :param lines: what people see
     """
 
-    def __init__(self, value: Any, lines: list[str]) -> None:
+    def __init__(self, value: object, lines: list[str]) -> None:
         super().__init__(value)
         self.value = value
         self._lines = lines

@@ -30,6 +30,6 @@ def traits_of(device: Mapping[str, Any]) -> frozenset[str]:
     return frozenset([MANAGED, *marks]) | trait_names(device.get("traits") or "")
 
 
-def boolean(tag: Any) -> bool | None:
+def boolean(tag: object) -> bool | None:
     """Read a tag as nova does; None if it is neither true nor false."""
     return True if is_true(tag) else False if str(tag).strip().lower() in _FALSE else None

@@ -24,14 +24,14 @@ class DescribedGuest:
     booted_from_volume: bool = False
 
 
-def guests_of(document: Any) -> list[DescribedGuest]:
+def guests_of(document: object) -> list[DescribedGuest]:
     """Read a list of guests. Keys may be missing; others than ours are ignored."""
     if not isinstance(document, list):
         raise UnreadableGuests("it must be a JSON list")
     return [_guest(one, f"[{number}]") for number, one in enumerate(document)]
 
 
-def _guest(document: Any, where: str) -> DescribedGuest:
+def _guest(document: object, where: str) -> DescribedGuest:
     found = _object(document, where)
     return DescribedGuest(
         _flavor(_object(found.get("flavor"), f"{where}.flavor"), f"{where}.flavor"),
@@ -93,31 +93,31 @@ def _port(found: Mapping[str, Any], where: str, position: int) -> GuestPort:
     )
 
 
-def _object(value: Any, where: str) -> dict[str, Any]:
+def _object(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict | None):
         raise UnreadableGuests(f"{where} must be an object")
     return value or {}
 
 
-def _list(value: Any, where: str) -> list[Any]:
+def _list(value: object, where: str) -> list[Any]:
     if not isinstance(value, list | None):
         raise UnreadableGuests(f"{where} must be a list")
     return value or []
 
 
-def _boolean(value: Any, where: str) -> bool:
+def _boolean(value: object, where: str) -> bool:
     if not isinstance(value, bool | None):
         raise UnreadableGuests(f"{where} must be true or false")
     return bool(value)
 
 
-def _number(value: Any, where: str) -> int:
+def _number(value: object, where: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise UnreadableGuests(f"{where} must be a whole number")
     return value
 
 
-def _text(value: Any, where: str) -> str:
+def _text(value: object, where: str) -> str:
     """Read text; numbers are taken as nova's API takes them."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise UnreadableGuests(f"{where} must be text")

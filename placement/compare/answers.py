@@ -85,7 +85,7 @@ class Reader:
         rename = self._rename
         return UUID.sub(lambda found: rename(found[0]), text)
 
-    def _arranged(self, value: Any, key: str = "") -> Any:
+    def _arranged(self, value: object, key: str = "") -> Any:
         """Return a body's value with a defined order for everything whose order isn't defined."""
         if isinstance(value, dict):
             # mappings of candidates have suffixes as keys
@@ -108,7 +108,7 @@ def _message(text: str) -> str:
     return ANY_TEXT.sub(ANYTHING, text)
 
 
-def _sortable(value: Any) -> str:
+def _sortable(value: object) -> str:
     # the order of an object's keys isn't defined either
     return json.dumps(value, sort_keys=True)
 

@@ -261,7 +261,7 @@ class WSGIService:
         """Call the application."""
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
-        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> Any:
             started[:] = [(status, headers)]
             return started.append
 

@@ -47,7 +47,7 @@ R = TypeVar("R")
 C = TypeVar("C")
 
 
-def _anything(theirs: Any, mine: Any) -> bool:
+def _anything(theirs: object, mine: object) -> bool:
     return True
 
 
@@ -128,7 +128,7 @@ def _forbids_in_the_group_without_suffix(request: DeviatingRequest, cloud: Devia
     return is_search(request.path) and "resources" in asked and forbids
 
 
-def _compared_a_number_with_a_name(theirs: Any, mine: Any) -> bool:
+def _compared_a_number_with_a_name(theirs: object, mine: object) -> bool:
     # the driver's name of the error; the words depend on the locale of the database
     return "InvalidTextRepresentation" in json.dumps(theirs) and is_answer(mine)
 
@@ -192,7 +192,7 @@ def _lacks_some_or_has_other_amounts(theirs: Any, mine: Any) -> bool:
     return not missing(theirs, mine, amounts=False)
 
 
-def _ours_was_ended(theirs: Any, mine: Any) -> bool:
+def _ours_was_ended(theirs: object, mine: object) -> bool:
     return is_answer(theirs) and any(words in json.dumps(mine) for words in _ENDED)
 
 

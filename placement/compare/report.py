@@ -131,7 +131,7 @@ def _described(outcome: Outcome) -> Iterator[str]:
         yield f"… and {len(differences) - _MOST_PLACES} more places"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value in one line, shortened."""
     return short(value if isinstance(value, str) else json.dumps(value, default=repr))
 

@@ -36,7 +36,7 @@ def without_limit(path: str) -> str:
     return f"{path}?{'&'.join(parts)}"
 
 
-def is_answer(body: Any) -> bool:
+def is_answer(body: object) -> bool:
     """Return whether a body is the answer of a search."""
     return isinstance(body, dict) and {"allocation_requests", "provider_summaries"} <= body.keys()
 

@@ -62,7 +62,7 @@ def stock_from(records: Mapping[str, Any]) -> dict[str, Inventory]:
     }
 
 
-def _is_usable(class_name: str, record: Any) -> bool:
+def _is_usable(class_name: str, record: object) -> bool:
     return (
         _CLASS_NAME.search(class_name) is not None or schemas.RECORD_ALONE.why_not(record) is None
     )

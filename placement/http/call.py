@@ -156,7 +156,7 @@ def _no_names() -> str:
 Moves = Callable[[Any, Any, Any, Any], Any]
 
 
-def _no_moves(*search: Any) -> None:
+def _no_moves(*search: object) -> None:
     return None
 
 

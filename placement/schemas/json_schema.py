@@ -5,8 +5,6 @@ reports the same message faster: valid values are recognised by native code (`js
 for invalid values only those errors are collected that jsonschema might choose to report.
 """
 
-from typing import Any
-
 from placement.schemas.native_checks import Json, quick_check
 
 
@@ -25,7 +23,7 @@ class Schema:
         self.exact_ends = exact_ends
         self._fits_surely = quick_check(source, strict_uuids, exact_ends)
 
-    def why_not(self, value: Any) -> str | None:
+    def why_not(self, value: object) -> str | None:
         """Return jsonschema's message if the value is invalid, else None."""
         if self._fits_surely(value):
             return None

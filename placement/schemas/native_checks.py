@@ -33,7 +33,7 @@ def quick_check(
     return validator.is_valid
 
 
-def _as_python_reads_it(source: Any) -> Any:
+def _as_python_reads_it(source: object) -> Any:
     """Return the schema with patterns whose `$` matches before a final newline, as in Python."""
     if isinstance(source, list):
         return [_as_python_reads_it(item) for item in source]
@@ -67,7 +67,7 @@ def quick_check_down_to(
     return _checks[key][1]
 
 
-def _down_to(source: Any, depth: int) -> Any:
+def _down_to(source: object, depth: int) -> Any:
     """Return the schema without constraints below a depth; 0 keeps those of the value itself."""
     if depth < 0 or not isinstance(source, dict):
         return True

@@ -391,7 +391,7 @@ def _set_each(connection: Connection, column: str, values: Mapping[int, Any]) ->
         connection.execute(statement.values({column: new}))
 
 
-def _literal(value: Any) -> sa.ColumnElement[Any]:
+def _literal(value: object) -> sa.ColumnElement[Any]:
     return sa.null() if value is None else sa.literal(value)
 
 

@@ -27,22 +27,22 @@ class ReadingAdapter:
         return self._adapter.additional_headers
 
     @additional_headers.setter
-    def additional_headers(self, headers: Any) -> None:
+    def additional_headers(self, headers: object) -> None:
         self._adapter.additional_headers = headers
 
-    def get(self, url: str, **kwargs: Any) -> Response:
+    def get(self, url: str, **kwargs: object) -> Response:
         """GET `url`."""
         return self._adapter.get(url, **kwargs)
 
-    def post(self, url: str, **kwargs: Any) -> NoReturn:
+    def post(self, url: str, **kwargs: object) -> NoReturn:
         """Refuse. Raises WriteRefused."""
         raise WriteRefused(f"POST {url}")
 
-    def put(self, url: str, **kwargs: Any) -> NoReturn:
+    def put(self, url: str, **kwargs: object) -> NoReturn:
         """Refuse. Raises WriteRefused."""
         raise WriteRefused(f"PUT {url}")
 
-    def delete(self, url: str, **kwargs: Any) -> NoReturn:
+    def delete(self, url: str, **kwargs: object) -> NoReturn:
         """Refuse. Raises WriteRefused."""
         raise WriteRefused(f"DELETE {url}")
 

@@ -78,7 +78,7 @@ class MemoryStore(Generic[R]):
                 copy.deepcopy(known) for known in self._records.values() if _matches(known, wanted)
             ]
 
-    def _refuse_duplicate(self, record: Any, own_id: int | None, what: str) -> None:
+    def _refuse_duplicate(self, record: object, own_id: int | None, what: str) -> None:
         keys = self._unique(record)
         for known in self._records.values():
             if known.id != own_id and not keys.isdisjoint(self._unique(known)):
@@ -91,7 +91,7 @@ class MemoryStore(Generic[R]):
         self._records[record.id] = copy.deepcopy(record)
 
 
-def _matches(record: Any, wanted: Mapping[str, Any]) -> bool:
+def _matches(record: object, wanted: Mapping[str, Any]) -> bool:
     for name, value in wanted.items():
         has = getattr(record, name)
         if has not in value if isinstance(value, list) else has != value:

@@ -58,16 +58,16 @@ class Sender(Protocol):
     #: headers that go with each request, name → value, or None
     additional_headers: Any
 
-    def get(self, url: str, **kwargs: Any) -> Response:
+    def get(self, url: str, **kwargs: object) -> Response:
         """GET `url`."""
 
-    def post(self, url: str, **kwargs: Any) -> Response:
+    def post(self, url: str, **kwargs: object) -> Response:
         """POST to `url`."""
 
-    def put(self, url: str, **kwargs: Any) -> Response:
+    def put(self, url: str, **kwargs: object) -> Response:
         """PUT `url`."""
 
-    def delete(self, url: str, **kwargs: Any) -> Response:
+    def delete(self, url: str, **kwargs: object) -> Response:
         """DELETE `url`."""
 
 

@@ -79,7 +79,7 @@ _KNOWN = frozenset(
 )
 
 
-def _value(name: str, given_as: str, value: Any) -> Any:
+def _value(name: str, given_as: str, value: object) -> Any:
     """Read one property.
 
     :param name: today's name
@@ -127,7 +127,7 @@ def _cells(given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def cell_value(name: str, key: str, value: Any) -> Any:
+def cell_value(name: str, key: str, value: object) -> Any:
     """Read the processors or the memory of one NUMA node of the guest; raise Refused."""
     if name == "numa_cpus" and isinstance(value, str):
         return masks.chosen(key, value)

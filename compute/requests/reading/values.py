@@ -6,7 +6,7 @@ from typing import Any
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 
 
-def is_true(value: Any) -> bool:
+def is_true(value: object) -> bool:
     """Read a boolean; what isn't one is false."""
     return str(value).strip().lower() in _TRUE
 

@@ -316,7 +316,7 @@ class Column:
         )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a number of numpy as one of Python."""
     return value.item() if isinstance(value, np.generic) else value
 

@@ -131,7 +131,7 @@ class CloudColumns:
             return np.zeros(0, np.int32)
         return self.remembered((kind, key), lambda: np.unique(self.forest.root[members.slots()]))
 
-    def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def remembered(self, key: object, compute: Callable[[], Any]) -> Any:
         """Return what `compute` gives, computed once.
 
         :param compute: computes it from anything but usage

@@ -214,7 +214,7 @@ def _with_common_components(
     return renamed, dict(sorted(components.items()))
 
 
-def _inlined(value: Any, schemas: Json) -> Any:
+def _inlined(value: object, schemas: Json) -> Any:
     """Return a JSON value with schemas in the place of references to them."""
     if isinstance(value, list):
         return [_inlined(item, schemas) for item in value]
@@ -225,7 +225,7 @@ def _inlined(value: Any, schemas: Json) -> Any:
     return {word: _inlined(item, schemas) for word, item in value.items()}
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _renamed(value: object, names: Mapping[str, str]) -> Any:
     """Return a JSON value whose references to schemas have new names."""
     if isinstance(value, list):
         return [_renamed(item, names) for item in value]

@@ -121,7 +121,7 @@ def digest_of(
     return base64.urlsafe_b64encode(digest).decode()
 
 
-def _in_order(value: Any) -> Any:
+def _in_order(value: object) -> Any:
     """Return a part of a filter so that parts that mean the same are written alike."""
     if isinstance(value, dict):
         return sorted(value.items())

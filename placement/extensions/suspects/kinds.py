@@ -55,7 +55,7 @@ class FoundSuspects:
         self.count = 0
         self.notes: dict[SuspectMark, Any] = {}
 
-    def add(self, row_id: int, note: Any) -> None:
+    def add(self, row_id: int, note: object) -> None:
         """Add one suspect. Its id is greater than that of the one before.
 
         :param row_id: database id of the provider or the consumer

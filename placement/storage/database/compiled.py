@@ -188,7 +188,7 @@ def _writers(compiled: Any, driver: StatementDriver) -> dict[str, Callable[[Any]
     return writers
 
 
-def _returned(statement: Any) -> Sequence[Any]:
+def _returned(statement: object) -> Sequence[Any]:
     return getattr(statement, "_returning", ())
 
 

@@ -107,9 +107,9 @@ class Connection:
         return self._plain.info
 
     @overload
-    def execute(self, statement: Compiled, values: Any = None) -> StatementResult: ...
+    def execute(self, statement: Compiled, values: object = None) -> StatementResult: ...
     @overload
-    def execute(self, statement: sa.Executable, values: Any = None) -> Any: ...
+    def execute(self, statement: sa.Executable, values: object = None) -> Any: ...
 
     def execute(self, statement: Compiled | sa.Executable, values: Any = None) -> Any:
         """Run a statement.
@@ -142,14 +142,14 @@ class Connection:
         """Whether `arrays` can be called."""
         return self._driver is not None and self._driver.arrays is not None
 
-    def arrays(self, statement: Compiled, values: Any) -> tuple[Any, ...]:
+    def arrays(self, statement: Compiled, values: object) -> tuple[Any, ...]:
         """Return the only row that a statement finds; its arrays are numpy's."""
         assert self._driver is not None
         self._send([])
         _, call = self._call(self._driver, statement, values)
         return self._send([call], self._driver.arrays)[0]
 
-    def later(self, statement: Compiled, values: Any = None) -> None:
+    def later(self, statement: Compiled, values: object = None) -> None:
         """Run a statement whose answer nobody needs, at the latest at the end of the transaction.
 
         It may fail as late as that.

@@ -190,7 +190,7 @@ class Database:
                 raise
             raise refusal from error
 
-    def ask(self, select: Compiled, **values: Any) -> Rows:
+    def ask(self, select: Compiled, **values: object) -> Rows:
         """Return the rows of one small SELECT. Raises what `read` raises.
 
         The statement goes to the driver directly: SQLAlchemy costs several times as much as such a

@@ -41,7 +41,7 @@ class among(sa.ColumnElement[bool]):  # noqa: N801 – reads like SQLAlchemy's o
         self.column = column
         self.name = name
 
-    def self_group(self, against: Any = None) -> Any:
+    def self_group(self, against: object = None) -> Any:
         return self
 
 

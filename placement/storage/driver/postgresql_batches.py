@@ -217,7 +217,7 @@ def _rows(connection: "psycopg.Connection[Any]", result: Any) -> list[tuple[Any,
     return reader.load_rows(0, result.ntuples, tuple)
 
 
-def _written(value: Any) -> bytes | None:
+def _written(value: object) -> bytes | None:
     """Return a value as PostgreSQL reads it; the statement says of which type it is."""
     writer = _WRITERS.get(type(value))
     return _other(value) if writer is None else writer(value)
@@ -239,7 +239,7 @@ def _element(value: Any) -> str:
     return f'"{value.translate(_ESCAPED)}"' if isinstance(value, str) else str(int(value))
 
 
-def _other(value: Any) -> bytes | None:
+def _other(value: object) -> bytes | None:
     for kind, writer in _WRITERS.items():
         if isinstance(value, kind):
             return writer(value)

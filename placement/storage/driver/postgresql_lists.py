@@ -10,6 +10,6 @@ class List(ARRAY[Any]):
 
     cache_ok = True
 
-    def bind_processor(self, dialect: Any) -> None:
+    def bind_processor(self, dialect: object) -> None:
         """Return nothing: there is nothing to convert."""
         return
