@@ -60,6 +60,12 @@ NO_NODE = (
     "the records in {} know no node of {}, so there is nothing to look at. Is it this host's "
     "state_path? --all looks at the trees of all hosts."
 )
+#: with --delete: another host's records don't know who lives here
+NO_NODE_TO_DELETE = (
+    "the records in {} know no node of {}, so they can't tell whose allocations these are: nothing "
+    "is deleted. Is it this host's state_path? If you know that a provider's consumers are gone: "
+    "--force with --resource_provider."
+)
 IN_DOUBT = (
     "nobody can tell which guests run on {}: {}. So nothing is deleted. If you know that a "
     "provider's consumers are gone: --force with --resource_provider."
@@ -154,6 +160,9 @@ def _run_once(
             say(PROGRAM, IN_DOUBT.format(conf.host, doubt))
             return REFUSED
         journal = asked.journal or default_path(Path(conf.state_path))
+        if not auditor.roots and asked.delete and asked.resource_provider and not asked.force:
+            say(PROGRAM, NO_NODE_TO_DELETE.format(conf.state_path, conf.host))
+            return REFUSED
         if not (auditor.roots or asked.all or asked.resource_provider):
             say(PROGRAM, NO_NODE.format(conf.state_path, conf.host))
             return REFUSED

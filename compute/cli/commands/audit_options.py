@@ -37,7 +37,8 @@ def _parser(description: str) -> argparse.ArgumentParser:
     options.add_argument(
         "--force",
         action="store_true",
-        help="with --delete and --resource_provider: also if the driver can't list its guests",
+        help="with --delete and --resource_provider: also if the driver can't list its guests, "
+        "or the records know no node of this host",
     )
     options.add_argument(
         "--all",

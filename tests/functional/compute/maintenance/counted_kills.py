@@ -12,7 +12,7 @@ from tests.functional.compute.maintenance.killable import Command
 
 READS = ("GET",)
 #: these are sent with POST, and change nothing
-QUESTIONS = ("/berth/v1/allocations/query", "/berth/v1/capacity")
+QUESTIONS = ("/berth/v1/allocations/query", "/berth/v1/capacity", "/berth/v1/plans/")
 
 
 class _Forwarding(FaultProxy):

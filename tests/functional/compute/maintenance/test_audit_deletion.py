@@ -1,8 +1,10 @@
 """`audit --delete` keeps a journal, and asks before it deletes."""
 
+import errno
 import os
 import pty
 import re
+import stat
 import sys
 
 import pytest
@@ -52,6 +54,28 @@ class TestTheJournalByDefault:
         monkeypatch.setattr(deletion, "write_consumer", look)
         hosts.mine.run("audit", "--delete")
         assert noted == [consumer]
+
+    def test_is_flushed_to_the_disk_before_anything_is_deleted(self, hosts, monkeypatch):
+        consumer = hosts.allocate({hosts.root: CPU})
+        flush = os.fsync
+
+        def fail_for_files(descriptor):
+            flush(descriptor)
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        monkeypatch.setattr(os, "fsync", fail_for_files)
+        ended = hosts.mine.run("audit", "--delete")
+        assert (ended.code, "Input/output error" in ended.err) == (1, True)
+        assert hosts.held(consumer) == {hosts.root: CPU}
+
+    def test_of_each_run_is_a_file_of_its_own(self, hosts, monkeypatch):
+        """Also of runs that begin in the same second."""
+        for process in (1, 2):
+            monkeypatch.setattr(os, "getpid", lambda number=process: number)
+            hosts.allocate({hosts.root: CPU})
+            assert hosts.mine.run("audit", "--delete").code == 4
+        assert [len(entries(path)) for path in self.journals(hosts)] == [1, 1]
 
     def test_is_not_made_if_there_is_nothing_to_delete(self, hosts, neighbours):
         hosts.mine.run("audit", "--delete")

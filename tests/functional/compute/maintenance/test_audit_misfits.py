@@ -88,6 +88,11 @@ def test_who_is_worked_on_is_not_judged(site, allocate):
     assert site.run("audit", "--json").json["lacking"] == []
 
 
+def test_who_is_of_another_host_is_not_judged(site, allocate):
+    site.guest(flavor=flavor(), vm_state="active", host="host2", node="host2")
+    assert site.run("audit", "--all") == (0, "", "")
+
+
 def test_what_lacks_is_still_to_be_done_when_all_leftovers_are_deleted(site, allocate):
     instance = site.guest(flavor=flavor())
     allocate(instance, {"": DISK, "_numa0": CELL})

@@ -150,6 +150,25 @@ class TestRecordsThatKnowNoInstance:
             assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_to_delete_with_the_state_path_of_another_host_is_refused(hosts, neighbours, named):
+    """Its records know instances, but nothing of this host."""
+    leftover = hosts.allocate({hosts.root: CPU})
+    hosts.mine.file.write_text(hosts.mine.file.read_text().replace(*_states(hosts)))
+    more = ("--resource_provider", hosts.root) if named else ()
+    ended = hosts.mine.run("audit", "--delete", *more)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (5, "", 1)
+    assert "Is it this host's state_path?" in ended.err
+    assert hosts.held(leftover) == {hosts.root: CPU}
+    if named:
+        assert hosts.mine.run("audit", "--delete", *more, "--force").code == 4
+        assert hosts.held(leftover) == {}
+
+
+def _states(hosts):
+    return f"state_path = {hosts.mine.state}\n", f"state_path = {hosts.other.state}\n"
+
+
 class TestWhoIsOnTheWay:
     """The scheduler allocated for them; no host is recorded yet."""
 

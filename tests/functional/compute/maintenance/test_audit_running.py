@@ -56,6 +56,11 @@ class TestADriverThatCanTListItsGuests:
         assert (ended.code, hosts.held(unknown)) == (4, {})
 
 
+def test_a_driver_is_not_loaded_if_there_is_nothing_to_judge(hosts):
+    hosts.mine.configure("no.such.Driver")
+    assert hosts.mine.run("audit") == (0, "", "")
+
+
 class TestWhatTheHypervisorHas:
     """It is alive, whatever the records say: they may come from an older copy."""
 
