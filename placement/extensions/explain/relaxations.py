@@ -86,8 +86,9 @@ def relaxations_of(
         for group in sorted(request.groups, key=lambda one: in_order(one.suffix)):
             for name in sorted(group.resources):
                 asking = _OtherAmounts(snapshot, request, conditions, group, name, known, budget)
-                found += asking.lowered()
-                found += asking.raised()
+                if asking.may_help():
+                    found += asking.lowered()
+                    found += asking.raised()
     except (OutOfTime, OutOfMemory):
         complete = False
     found.sort(key=lambda relaxation: -relaxation.trees)
@@ -133,6 +134,16 @@ class _OtherAmounts:
         self._asked = group.resources[name]
         self._column = snapshot.column(snapshot.names.class_ids.get(name, -1))
 
+    def may_help(self) -> bool:
+        """Return False if no amount helps, as more trees don't even have candidates without any.
+
+        Without the class, other providers may serve the unsuffixed group: with its traits, or not.
+        """
+        others = {name: n for name, n in self._group.resources.items() if name != self._name}
+        if not others or (self._group.required and not self._group.suffix):
+            return True
+        return self._trees_with(others) > self._known
+
     def lowered(self) -> Iterator[Relaxation]:
         """Yield the nearest lower amount that helps, if one does."""
         amounts = self._lower()
@@ -167,10 +178,12 @@ class _OtherAmounts:
 
     def _helping(self, amount: int) -> int:
         """Return how many trees have candidates of the amount; 0 if that are no more."""
-        resources = {**self._group.resources, self._name: amount}
-        other = dataclasses.replace(self._group, resources=resources)
-        trees = _trees(self._snapshot, with_group(self._request, other), self._budget)
+        trees = self._trees_with({**self._group.resources, self._name: amount})
         return trees if trees > self._known else 0
+
+    def _trees_with(self, resources: dict[str, int]) -> int:
+        other = dataclasses.replace(self._group, resources=resources)
+        return _trees(self._snapshot, with_group(self._request, other), self._budget)
 
     def _relaxation(self, how: str, amount: int, trees: int) -> Relaxation:
         change: Json = {how: self._name, "to": amount}

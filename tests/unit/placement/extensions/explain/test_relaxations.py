@@ -98,3 +98,35 @@ def test_what_there_was_no_time_to_try_is_said(clouds):
         budget = Budget(looks, None, clock=itertools.count().__next__)
         found = explain(snapshot, request, endless(), relaxing=lambda kept=budget: kept)
         assert found.as_json()["relaxations_complete"] is complete
+
+
+def test_no_amounts_are_tried_of_a_class_without_which_there_is_no_candidate_either(
+    clouds, monkeypatch
+):
+    searched = []
+    search = relaxations.Search
+    monkeypatch.setattr(
+        relaxations, "Search", lambda *given: searched.append(given) or search(*given)
+    )
+    groups = tuple(Group(f"_{n}", {"VCPU": 9, "MEMORY_MB": 9}) for n in range(3))
+    request = CandidateRequest(groups, isolate=True)
+    cells = {f"n{n}": child("a", VCPU=18 + n, MEMORY_MB=18 + n) for n in range(2)}
+
+    assert len(helping(clouds, {"a": host(VGPU=1), **cells}, request)) == 1
+
+    # without the policy, and without each class of each group
+    assert len(searched) == 1 + 2 * len(groups)
+
+
+def test_a_lower_amount_helps_where_its_provider_alone_has_the_trait(clouds):
+    avx = frozenset(["HW_CPU_X86_AVX2"])
+    providers = {
+        "a": host(VGPU=1),
+        "n0": ("a", {"VCPU": 4}, ["HW_CPU_X86_AVX2"], []),
+    }
+
+    found = helping(
+        clouds, providers, CandidateRequest((Group("", {"VCPU": 6, "VGPU": 1}, (avx,)),))
+    )
+
+    assert ({"lower": "VCPU", "to": 4}, "VCPU 6 → 4", 1) in found
