@@ -116,7 +116,7 @@ def _of_group(
         for numbers, roots in _of_variable(snapshot, variable, left, budget):
             yield TreeConflict(suffix, tuple(variable[number] for number in numbers), roots)
             left = left & ~roots
-    able = [_meeting(snapshot, variable) for variable in group.of_variables()]
+    able = [meeting(snapshot, variable) for variable in group.of_variables()]
     for condition in group.of_tree:
         own = np.logical_or.reduce([own for own, _ in able]) & condition.own
         shared = np.logical_or.reduce([shared for _, shared in able]) & condition.shared
@@ -128,7 +128,8 @@ def _of_group(
         left = left & ~failing
 
 
-def _meeting(snapshot: Snapshot, variable: Sequence[Condition]) -> tuple[Mask, Mask]:
+def meeting(snapshot: Snapshot, variable: Sequence[Condition]) -> tuple[Mask, Mask]:
+    """Return the providers that meet all conditions, for their own tree and for others."""
     own = shared = snapshot.forest.alive
     for condition in variable:
         own, shared = own & ~condition.unmet(), shared & ~condition.unmet(shared=True)

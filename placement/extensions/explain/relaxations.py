@@ -18,6 +18,7 @@ from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import Search
 from placement.errors import BadRequest
 from placement.extensions.explain.conditions import Condition, RequestConditions, in_order
+from placement.extensions.explain.conflicts import meeting
 from placement.extensions.explain.fewer_conditions import changes_of, with_group
 from placement.schemas.json_schema import Json
 
@@ -240,11 +241,13 @@ def _otherwise_fitting(
         budget.look()
         group = conditions.of_group(other)
         for variable in group.of_variables():
-            mine = other == suffix and any(_is_amount(one, name) for one in variable)
-            own, shared, served = _meeting(snapshot, variable, name if mine else None)
-            if mine:
+            rest = [one for one in variable if other != suffix or not _is_amount(one, name)]
+            own, shared = meeting(snapshot, rest)
+            if len(rest) < len(variable):
                 found = own | shared
-            roots = roots & served
+            for condition in rest:
+                roots = roots if condition.roots is None else roots & condition.roots
+            roots = roots & reached(snapshot, own, shared)
         for condition in group.of_tree:
             roots = roots & reached(snapshot, condition.own, condition.shared)
     if not len(snapshot.sharing):
@@ -256,24 +259,6 @@ def _lending(snapshot: Snapshot, providers: Mask) -> Mask:
     mask = np.zeros(snapshot.size, np.bool_)
     mask[snapshot.sharing] = True
     return mask & providers
-
-
-def _meeting(
-    snapshot: Snapshot, conditions: list[Condition], but: str | None
-) -> tuple[Mask, Mask, Mask]:
-    """Return the providers that meet conditions for their own tree, and for others; and the roots.
-
-    :param but: a class whose amount doesn't count
-    """
-    own = shared = snapshot.forest.alive
-    roots = snapshot.forest.is_root
-    for condition in conditions:
-        if but is not None and _is_amount(condition, but):
-            continue
-        own, shared = own & condition.own, shared & condition.shared
-        if condition.roots is not None:
-            roots = roots & condition.roots
-    return own, shared, reached(snapshot, own, shared) & roots
 
 
 def _is_amount(condition: Condition, name: str) -> bool:

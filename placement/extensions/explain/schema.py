@@ -95,69 +95,54 @@ _CHANGED: Json = {
     ]
 }
 
-EXPLAINED: AnswerTable = {
-    (1, 10): Schema(
-        closed_object(
+_EXPLAINED: Json = {
+    "message": STRING,
+    "verdict": {"enum": ["none", "some", "unknown"]},
+    "candidates": {"type": ["integer", "null"], "minimum": 0},
+    "trees": closed_object(
+        {"total": _COUNT, "left": _COUNT, "undecided": _COUNT}, ["total", "left"]
+    ),
+    "steps": {"type": "array", "items": _STEP},
+    "reasons": {
+        "type": "array",
+        "items": closed_object(
             {
-                "message": STRING,
-                "verdict": {"enum": ["none", "some", "unknown"]},
-                "candidates": {"type": ["integer", "null"], "minimum": 0},
-                "trees": closed_object(
-                    {"total": _COUNT, "left": _COUNT, "undecided": _COUNT}, ["total", "left"]
-                ),
-                "steps": {"type": "array", "items": _STEP},
-                "reasons": {
+                "reason": _REASON,
+                "group": STRING,
+                "name": STRING,
+                "trees": _COUNT,
+                "conflict": {
                     "type": "array",
-                    "items": closed_object(
-                        {
-                            "reason": _REASON,
-                            "group": STRING,
-                            "name": STRING,
-                            "trees": _COUNT,
-                            "conflict": {
-                                "type": "array",
-                                "items": exactly({"reason": _REASON, "name": STRING}),
-                                "minItems": 2,
-                            },
-                        },
-                        ["reason", "group", "name", "trees"],
-                    ),
+                    "items": exactly({"reason": _REASON, "name": STRING}),
+                    "minItems": 2,
                 },
-                "nearest": {"type": "array", "items": _NEAR, "maxItems": 10},
-                "relaxations": {
-                    "type": "array",
-                    "items": {
-                        "oneOf": [
-                            exactly({"change": _CHANGED, "text": STRING, "trees": _COUNT}),
-                            exactly(
-                                {
-                                    "change": exactly({"move": _COUNT}),
-                                    "text": STRING,
-                                    "trees": _COUNT,
-                                    # as POST /berth/v1/plans/room answers
-                                    "plan": {"type": "object"},
-                                }
-                            ),
-                        ]
-                    },
-                    "maxItems": 21,
-                },
-                "relaxations_complete": {"type": "boolean"},
-                "provider": _NEAR,
             },
-            [
-                "message",
-                "verdict",
-                "candidates",
-                "trees",
-                "steps",
-                "reasons",
-                "nearest",
-                "relaxations",
-                "relaxations_complete",
-            ],
-        )
-    )
+            ["reason", "group", "name", "trees"],
+        ),
+    },
+    "nearest": {"type": "array", "items": _NEAR, "maxItems": 10},
+    "relaxations": {
+        "type": "array",
+        "items": {
+            "oneOf": [
+                exactly({"change": _CHANGED, "text": STRING, "trees": _COUNT}),
+                exactly(
+                    {
+                        "change": exactly({"move": _COUNT}),
+                        "text": STRING,
+                        "trees": _COUNT,
+                        # as POST /berth/v1/plans/room answers
+                        "plan": {"type": "object"},
+                    }
+                ),
+            ]
+        },
+        "maxItems": 21,
+    },
+    "relaxations_complete": {"type": "boolean"},
+}
+EXPLAINED: AnswerTable = {
+    (1, 10): Schema(closed_object({**_EXPLAINED, "provider": _NEAR}, list(_EXPLAINED)))
 }
 
 _PATH = "/berth/v1/allocation_candidates/explain"
