@@ -20,11 +20,15 @@ AGGREGATE_UUIDS = {name: str(uuid.uuid5(NAMESPACE, name)) for name in AGGREGATES
 }
 
 
+def sqlite_in(folder):
+    """Return the URL of a database in a folder, for what doesn't depend on the kind of database."""
+    return f"sqlite:///{folder}/placement.db"
+
+
 class Stage:
     """One service whose cloud is replaced by each world, as other writers would do it."""
 
-    def __init__(self, folder, **options):
-        url = f"sqlite:///{folder}/placement.db"
+    def __init__(self, url, **options):
         self.service = Service(url, **options)
         self.database = Database(DatabaseSettings(url, sqlite_synchronous=False))
         leftovers.owner().at_end(self.database.close)
@@ -42,6 +46,9 @@ class Stage:
         self.uuids["nobody"] = str(uuid.uuid5(NAMESPACE, "no provider"))
 
         def write(connection):
+            # MariaDB looks at each row that is deleted, whether another one is its child
+            nobody = {"parent_provider_id": None, "root_provider_id": None}
+            connection.execute(sa.update(tables.resource_providers).values(nobody))
             for table in (
                 tables.inventories,
                 tables.allocations,

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, note, settings
 from placement.candidates import render
 from tests.extent import examples
 from tests.functional.placement.topology import read_candidate
-from tests.properties.stage import Stage
+from tests.properties.stage import Stage, sqlite_in
 from tests.properties.twin import UnknownName
 from tests.properties.worlds import clouds, questions
 
@@ -27,13 +27,13 @@ def stage(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(render, "_FEW", 2)
         patch.setattr(render, "_LARGE", 100)
-        yield Stage(tmp_path_factory.mktemp("twin"))
+        yield Stage(sqlite_in(tmp_path_factory.mktemp("twin")))
 
 
 @pytest.fixture(scope="module")
 def random_stage(tmp_path_factory):
     folder = tmp_path_factory.mktemp("random")
-    return Stage(folder, placement__randomize_allocation_candidates=True)
+    return Stage(sqlite_in(folder), placement__randomize_allocation_candidates=True)
 
 
 @MANY

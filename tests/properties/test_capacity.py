@@ -16,7 +16,7 @@ from placement.extensions.capacity.count import Capacity
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 from tests.extent import examples
-from tests.properties.stage import Stage
+from tests.properties.stage import Stage, sqlite_in
 from tests.properties.test_explanations import Judge
 from tests.properties.twin import SHARING, Ask, Provider, Question, Stock, World
 from tests.properties.worlds import AGGREGATES, CLASSES, TRAITS, clouds, questions
@@ -26,7 +26,7 @@ QUESTIONS_PER_CLOUD = 6
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("capacity"))
+    return Stage(sqlite_in(tmp_path_factory.mktemp("capacity")))
 
 
 SETTINGS = settings(

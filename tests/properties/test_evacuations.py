@@ -16,6 +16,8 @@ from tests.properties.stage import Stage
 from tests.properties.twin import SHARING, Ask, Provider, Question, Stock, World
 from tests.properties.worlds import AGGREGATES, CLASSES, TRAITS, clouds
 
+pytestmark = pytest.mark.spread_over_databases
+
 #: nobody is a consumer in two clouds; uuids in the order of their making keep examples the same
 NUMBERS = itertools.count(1)
 
@@ -48,8 +50,8 @@ def alike(draw):
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("evacuations"))
+def stage(module_database_url):
+    return Stage(module_database_url)
 
 
 @settings(

@@ -11,7 +11,7 @@ from placement.candidates.live import loading
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 from tests.extent import examples
-from tests.properties.stage import AGGREGATE_UUIDS, Stage
+from tests.properties.stage import AGGREGATE_UUIDS, Stage, sqlite_in
 from tests.properties.test_explanations import Judge, changed, check_missing
 from tests.properties.twin import Stock, UnknownName, World
 from tests.properties.worlds import UNKNOWN_CLASS, UNKNOWN_TRAIT, clouds, questions
@@ -30,7 +30,7 @@ few_examples = settings(
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("causes"))
+    return Stage(sqlite_in(tmp_path_factory.mktemp("causes")))
 
 
 def drawn(stage, data):

@@ -14,7 +14,7 @@ from placement.errors import BadRequest
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 from tests.extent import examples
-from tests.properties.stage import AGGREGATE_UUIDS, Stage
+from tests.properties.stage import AGGREGATE_UUIDS, Stage, sqlite_in
 from tests.properties.twin import UnknownName
 from tests.properties.worlds import clouds, questions
 
@@ -23,7 +23,7 @@ QUESTIONS_PER_CLOUD = 8
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("explanations"))
+    return Stage(sqlite_in(tmp_path_factory.mktemp("explanations")))
 
 
 @settings(

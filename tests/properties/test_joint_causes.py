@@ -11,7 +11,7 @@ from placement.extensions.explain.conditions import listed
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 from tests.extent import examples
-from tests.properties.stage import Stage
+from tests.properties.stage import Stage, sqlite_in
 from tests.properties.test_capacity import cells, flavors, fleets, unlike_groups
 from tests.properties.test_explanations import Judge
 from tests.properties.twin import UnknownName
@@ -22,7 +22,7 @@ QUESTIONS_PER_CLOUD = 6
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("joint"))
+    return Stage(sqlite_in(tmp_path_factory.mktemp("joint")))
 
 
 @st.composite

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, note, settings
 from placement.candidates import subset_choice as narrowing
 from placement.candidates.trees import tree_problems as trees
 from tests.extent import examples
-from tests.properties.stage import Stage
+from tests.properties.stage import Stage, sqlite_in
 from tests.properties.twin import World
 from tests.properties.worlds import clouds, questions
 
@@ -48,7 +48,7 @@ def stage(request, tmp_path_factory):
             "CHUNK": 2,
         }.items():
             patch.setattr(narrowing, f"_{name}", value)
-        yield Stage(tmp_path_factory.mktemp("parts"), **WAYS[request.param])
+        yield Stage(sqlite_in(tmp_path_factory.mktemp("parts")), **WAYS[request.param])
 
 
 @st.composite

@@ -47,8 +47,8 @@ def crowded(draw):
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("rooms"))
+def stage(module_database_url):
+    return Stage(module_database_url)
 
 
 @settings(

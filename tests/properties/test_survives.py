@@ -22,8 +22,8 @@ from tests.properties.worlds import clouds
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("survives"))
+def stage(module_database_url):
+    return Stage(module_database_url)
 
 
 @settings(

@@ -12,6 +12,8 @@ from tests.properties.stage import AGGREGATE_UUIDS, Stage
 from tests.properties.twin import SHARING, Stock, World
 from tests.properties.worlds import AGGREGATES, CLASSES, TRAITS, clouds, questions, some_of
 
+pytestmark = pytest.mark.spread_over_databases
+
 QUESTIONS_PER_CLOUD = 3
 SETTINGS = settings(
     max_examples=examples(20, 200),
@@ -21,8 +23,8 @@ SETTINGS = settings(
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("what_if"))
+def stage(module_database_url):
+    return Stage(module_database_url)
 
 
 @SETTINGS

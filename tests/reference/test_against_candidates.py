@@ -17,7 +17,7 @@ from hypothesis import given, note, settings
 
 from tests.functional.placement.topology import read_candidate
 from tests.gabbi import services
-from tests.properties.stage import Stage
+from tests.properties.stage import Stage, sqlite_in
 from tests.properties.test_candidates import MANY, QUESTIONS_PER_CLOUD, check
 from tests.properties.twin import SHARING
 from tests.properties.worlds import clouds, questions
@@ -30,7 +30,7 @@ CLOUDS = int(os.environ.get("BERTH_REFERENCE_CLOUDS", "40"))
 def stage(tmp_path_factory):
     """Yield Berth, and the reference on the same file."""
     folder = tmp_path_factory.mktemp("candidates")
-    stage = Stage(folder)
+    stage = Stage(sqlite_in(folder))
     options = services.options_of(folder, {})
     with services.reference(reference_python(), folder, options, "") as reference:
         stage.port = reference.port
