@@ -36,6 +36,17 @@ _LARGEST = (
     .limit(sa.bindparam("most", type_=sa.Integer))
 )
 
+_BY_TYPE = (
+    sa.select(consumer_types.c.name, sa.func.count())
+    .select_from(consumers.outerjoin(consumer_types))
+    .group_by(consumer_types.c.name)
+)
+
+
+def consumers_by_type(connection: Connection) -> dict[str, int]:
+    """Return how many consumers there are of each type; `unknown`: without one."""
+    return {name or UNKNOWN_TYPE: count for name, count in connection.execute(_BY_TYPE)}
+
 
 def amounts(
     connection: Connection, class_id: int, types: Collection[str]

@@ -1,5 +1,6 @@
 """/berth/v1/plans: which few moves make room (extensions.rst)."""
 
+import dataclasses
 import time
 
 import flask
@@ -16,6 +17,7 @@ from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
 from placement.handlers.allocation_candidates_query import request_in_body
 from placement.http.call import Call
+from placement.storage import movable_amounts
 
 
 def room(call: Call) -> flask.Response:
@@ -41,5 +43,9 @@ def room(call: Call) -> flask.Response:
         terms,
         lambda: budget_of(call, time.thread_time),
     )
+    if found.plan is None and found.verdict != "fits" and terms.movable.only is None:
+        counts = call.database.read(movable_amounts.consumers_by_type)
+        staying = {name: count for name, count in counts.items() if name not in terms.movable.types}
+        found = dataclasses.replace(found, staying=staying)
     naming = what_if.naming(names_from(call.database))
     return call.reply(room_answer.as_json(found, terms.constraints, naming))

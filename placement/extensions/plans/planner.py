@@ -166,11 +166,14 @@ class MovePlanner:
         trees = self._clearings.trees(state, seat, ALL)
         if not trees or not is_small(state.cloud):
             return bool(trees)
+        if len(state.cloud.sharing):
+            # whoever holds something of a sharing provider may be on any tree
+            trees = state.cloud.forest.roots.tolist()
         on_tree = self._holders.of_trees(trees)
         able = {one.uuid for of_tree in on_tree.values() for one in of_tree} - state.gone.keys()
         if seat.holder is not None:
             able.discard(seat.holder.uuid)
-        return len(able) > left or bool(len(state.cloud.sharing))
+        return len(able) > left
 
     def _seat(self, holder: Occupant) -> Seat:
         return Seat(holder.request, holder)

@@ -59,6 +59,8 @@ class Room:
     :param tried: how many trees' consumers were looked at
     :param least: it takes at least so many moves
     :param ended: whether the time was over before all was tried
+    :param staying: how many consumers don't move because of their type, by type, as far as an
+        answer tells it
     """
 
     cloud: Snapshot
@@ -71,6 +73,7 @@ class Room:
     tried: int = 0
     least: int = 0
     ended: bool = False
+    staying: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def room(

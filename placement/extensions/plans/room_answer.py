@@ -53,7 +53,7 @@ def as_json(room: Room, constraints: Constraints, naming: Naming) -> Json:
         "moves": moves,
         "cost": {"moves": len(moves), "amounts": dict(sorted(amounts.items()))},
         "then": {"trees": [named(root) for root in room.trees], "candidates": room.candidates},
-        "message": message(room, constraints, names),
+        "message": f"{message(room, constraints, names)}{_staying(room.staying)}",
         "tried": {"trees": room.tried},
         "constraints": constraints.count,
     }
@@ -88,8 +88,19 @@ def message(room: Room, constraints: Constraints, names: Mapping[int, str]) -> s
         return "The time was over before a plan was found."
     limit = room.wish.moves
     if room.least > limit:
-        return f"It takes more moves than {limit}, the limit."
+        return f"No plan of up to {limit} moves, the limit, makes room. A longer one may."
     return f"Plans of up to {limit} moves were looked for, and none was found. There may be one."
+
+
+def _staying(of_types: Mapping[str, int]) -> str:
+    """Say who stays because of the type, as whoever asks may expect them to move."""
+    if not of_types:
+        return ""
+    count = sum(of_types.values())
+    who = "1 stays because of its" if count == 1 else f"{count} stay because of their"
+    most_first = sorted(of_types.items(), key=lambda one: (-one[1], one[0]))
+    listed = ", ".join(f"{number} {name}" for name, number in most_first)
+    return f" Of all consumers, {who} type, which movable.consumer_types may name: {listed}."
 
 
 def _counted(moves: int) -> str:

@@ -141,7 +141,7 @@ def test_more_moves_than_may_be(service):
     hold(service, THREE, **{B: {"VCPU": 1}})
     answer = room(service, "resources=VCPU:8", within=[A], limit={"moves": 1})
     assert (answer["verdict"], answer["exact"]) == ("unknown", False)
-    assert answer["message"] == "It takes more moves than 1, the limit."
+    assert answer["message"] == "No plan of up to 1 moves, the limit, makes room. A longer one may."
     answer = room(service, "resources=VCPU:8", within=[A], limit={"moves": 2})
     assert (answer["verdict"], answer["exact"]) == ("possible", True)
 
@@ -244,8 +244,33 @@ def test_who_keeps_its_share_of_a_pool_makes_no_room_there(service):
     pool(service, "s", C, DISK_GB=10)
     hold(service, ONE, **{A: {"VCPU": 1}, C: {"DISK_GB": 6}})
     hold(service, TWO, **{C: {"DISK_GB": 2}})
-    assert room(service, "resources=VCPU:1,DISK_GB:3")["moves"] == []
-    assert room(service, "resources=DISK_GB:3")["moves"] == []
+    for query in ("resources=VCPU:1,DISK_GB:3", "resources=DISK_GB:3"):
+        answer = room(service, query)
+        assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+
+
+def test_who_is_left_out_because_of_the_type_is_told(service):
+    """Nova gives its guests no type, and then nobody moves by default."""
+    provider(service, "a", A, VCPU=8)
+    provider(service, "b", B, VCPU=8)
+    for consumer in (ONE, TWO):
+        body = holding({A: {"VCPU": 1}})
+        del body["consumer_type"]
+        expect(service.put(f"/allocations/{consumer}", body, version="1.37"), 204)
+    hold(service, THREE, **{B: {"VCPU": 1}})
+    body = holding({B: {"VCPU": 1}}) | {"consumer_type": "VOLUME"}
+    expect(service.put(f"/allocations/{FOUR}", body), 204)
+    left_out = (
+        "Of all consumers, 3 stay because of their type, which movable.consumer_types may name: "
+        "2 unknown, 1 VOLUME."
+    )
+    answer = room(service, "resources=VCPU:8", limit={"moves": 1})
+    assert answer["verdict"] == "impossible"
+    assert answer["message"].endswith(left_out)
+    answer = room(service, "resources=VCPU:8", movable={"consumer_types": ["unknown"]})
+    assert "2 unknown" not in answer["message"]
+    answer = room(service, "resources=VCPU:8", movable={"only": [THREE]})
+    assert "of their type" not in answer["message"]
 
 
 def test_who_holds_of_a_full_pool_keeps_it(service):
