@@ -19,8 +19,7 @@ from benchmarks.candidates import table
 from benchmarks.clouds import PER_INSERT, Rows, config_for
 from placement.app import open_database
 from placement.candidates.budget import Budget
-from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.live import loading
+from placement.candidates.live.table_snapshot import TableSnapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.extensions.plans.room import Wish, room
 from placement.extensions.plans.terms import Movable, Terms
@@ -78,7 +77,7 @@ def build(work: Path, hosts: int) -> Path:
     return path
 
 
-def line(database: Database, cloud: Snapshot, cores: int) -> list[str]:
+def line(database: Database, clouds: TableSnapshot, cores: int) -> list[str]:
     """Return the figures of one flavor."""
     request = CandidateRequest((Group("", {"VCPU": cores, "MEMORY_MB": cores * 4096}),))
     times = []
@@ -86,7 +85,7 @@ def line(database: Database, cloud: Snapshot, cores: int) -> list[str]:
         begin = time.thread_time()
         found = room(
             database,
-            WhatIf(database, lambda: cloud, {}),
+            WhatIf(clouds, {}),
             Wish(request),
             Terms(Movable()),
             lambda: Budget(LIMIT, None, clock=time.thread_time),
@@ -111,8 +110,9 @@ def main() -> None:
     chosen = parser.parse_args()
     path = build(chosen.work, chosen.hosts)
     database = Database(DatabaseSettings(f"sqlite:///{path}"))
-    cloud = database.read(loading.load)
-    print(table(TITLES, [line(database, cloud, cores) for cores in FLAVORS]))
+    clouds = TableSnapshot(database)
+    clouds.current()
+    print(table(TITLES, [line(database, clouds, cores) for cores in FLAVORS]))
     database.close()
 
 

@@ -73,7 +73,7 @@ def pages_of(
     """Return the pages of metrics, by path: those of the feature `monitoring`."""
     cloud = CloudMetrics(database, snapshot.current)
     counted = Counted(counting.meter, counting.slots, counting.of_process)
-    judged = functools.partial(losses, conf, database, snapshot)
+    judged = functools.partial(losses, conf, snapshot)
     survivable = Survivable(judged, counting.slots, conf.berth.survives_interval)
     build = Build(our_version(), REFERENCE, database.engine.dialect.name)
     return {
@@ -82,9 +82,7 @@ def pages_of(
     }
 
 
-def losses(
-    conf: cfg.ConfigOpts, database: Database, snapshot: LiveSnapshot, by: str
-) -> dict[str, int]:
+def losses(conf: cfg.ConfigOpts, snapshot: LiveSnapshot, by: str) -> dict[str, int]:
     """Return how many losses have each verdict: of hosts (`root`), or of aggregates."""
     group = conf.berth
 
@@ -92,8 +90,8 @@ def losses(
         size = group.search_memory_limit * 1024 * 1024 or None
         return Budget(group.search_time_limit or None, size, clock=time.thread_time)
 
-    as_it_is = WhatIf(database, snapshot.current, {})
-    found = survives(database, lambda uuids: {}, as_it_is, Question(by, limit=1), budget)
+    as_it_is = WhatIf(snapshot, {})
+    found = survives(lambda uuids: {}, as_it_is, Question(by, limit=1), budget)
     unseen = found.of - found.sets
     return {
         "absorbed": found.absorbed,

@@ -45,7 +45,7 @@ class LazySearch:
         """Return the cloud as of now; see `LiveSnapshot`."""
         return self.parts.snapshot.current()
 
-    def at_once(self, question: "Callable[[Connection], T]") -> "tuple[Snapshot, T]":
+    def at_once(self, question: "Callable[[Connection, Snapshot], T]") -> "tuple[Snapshot, T]":
         """Return the cloud and the answer to a question, of one moment; see `LiveSnapshot`."""
         return self.parts.snapshot.at_once(question)
 

@@ -67,7 +67,7 @@ class Snapshots(Protocol):
     def current(self) -> "Snapshot":
         """Return the cloud as of now."""
 
-    def at_once(self, question: Callable[[Connection], T]) -> "tuple[Snapshot, T]":
+    def at_once(self, question: "Callable[[Connection, Snapshot], T]") -> "tuple[Snapshot, T]":
         """Return the cloud and the answer to a question, both of one moment."""
 
     def look_for_others(self) -> None:

@@ -179,17 +179,19 @@ class LiveSnapshot:
         self._current_at = self._times.now()
         return held.snapshot
 
-    def at_once(self, question: Callable[[Connection], T]) -> tuple[Snapshot, T]:
+    def at_once(self, question: Callable[[Connection, Snapshot], T]) -> tuple[Snapshot, T]:
         """Return the cloud and the database's answer to a question, both of one moment.
 
         The moment is during this call. Raises what `current` raises.
         """
         self.current()
         known = self._held
-        held, answer = self._database.read(
-            lambda connection: (self._advanced(connection, known), question(connection))
-        )
-        return held.snapshot, answer
+
+        def ask(connection: Connection) -> tuple[Snapshot, T]:
+            snapshot = self._advanced(connection, known).snapshot
+            return snapshot, question(connection, snapshot)
+
+        return self._database.read(ask)
 
     @property
     def is_at_hand(self) -> bool:

@@ -29,11 +29,14 @@ class TableSnapshot:
                 self._snapshot = self._database.read(loading.load)
             return self._snapshot
 
-    def at_once(self, question: Callable[[Connection], T]) -> tuple[Snapshot, T]:
+    def at_once(self, question: Callable[[Connection, Snapshot], T]) -> tuple[Snapshot, T]:
         """Return the cloud and the answer to a question, both of this moment."""
-        return self._database.read(
-            lambda connection: (loading.load(connection), question(connection))
-        )
+
+        def ask(connection: Connection) -> tuple[Snapshot, T]:
+            snapshot = loading.load(connection)
+            return snapshot, question(connection, snapshot)
+
+        return self._database.read(ask)
 
     def look_for_others(self) -> None:
         """Do what `forget` does: whoever wrote, the snapshot is out of date."""

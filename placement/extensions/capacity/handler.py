@@ -48,7 +48,7 @@ def query(call: Call) -> flask.Response:
             f"An answer tells at most {schemas.MOST_SHOWN} aggregates and trees. This one may have "
             f"{len(given) * len(by) * limit}: ask for fewer requests, or with a smaller limit."
         )
-    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
+    what_if = WhatIf(call.snapshot, body.get("if", {}))
     found = rooms(
         what_if.naming(names_from(call.database)),
         what_if.current,

@@ -70,7 +70,7 @@ class ClaimSnapshots(Protocol):
     def current(self) -> Snapshot:
         """Return the cloud as of now."""
 
-    def at_once(self, question: Callable[[Connection], T]) -> tuple[Snapshot, T]:
+    def at_once(self, question: Callable[[Connection, Snapshot], T]) -> tuple[Snapshot, T]:
         """Return the cloud and the answer to a question, both of one moment."""
 
     def look_for_others(self) -> None:
@@ -206,7 +206,7 @@ class ClaimRequest:
         consumers = self._unserved()
         uuids = [request.uuid for request in consumers]
         snapshot, (entries, held) = self.cloud.at_once(
-            lambda connection: (
+            lambda connection, _: (
                 allocations.entries_of(connection, uuids)[0],
                 list(holdings.of_consumers(connection, uuids)),
             )

@@ -25,9 +25,8 @@ def evacuate(call: Call) -> flask.Response:
         raise BadRequest(
             f"A request may name at most {schemas.MOST_NAMED} roots. This one names {len(without)}."
         )
-    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
+    what_if = WhatIf(call.snapshot, body.get("if", {}))
     found = evacuated(
-        call.database,
         what_if.naming(names_from(call.database)),
         what_if,
         map(uuids.normalised, without),

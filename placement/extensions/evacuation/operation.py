@@ -21,10 +21,11 @@ from placement.extensions.evacuation.proof import (
     is_small,
 )
 from placement.extensions.evacuation.reasons import Reasons
-from placement.extensions.what_if.as_if_released import held_in_trees
 from placement.extensions.what_if.changed_cloud import Naming, WhatIf
 from placement.extensions.what_if.trees import check_roots
-from placement.storage.database.engine import Database
+from placement.storage import holdings
+from placement.storage.database.engine import Connection
+from placement.storage.holdings import HeldRow
 
 #: in how many orders the consumers are placed
 _ORDERS = 12
@@ -75,7 +76,6 @@ class Evacuation:
 
 
 def evacuated(
-    database: Database,
     naming: Naming,
     what_if: WhatIf,
     without: Iterable[str],
@@ -94,9 +94,15 @@ def evacuated(
     :param budgets: returns what a search may cost, whose time starts when it is called
     """
     roots = frozenset(without)
-    snapshot, held = held_in_trees(database, what_if.current, sorted(roots), check_roots)
-    check_requests(snapshot, requests)
-    held = [row for row in held if row.consumer not in what_if.freed]
+
+    def read(connection: Connection, cloud: Snapshot) -> list[HeldRow]:
+        check_roots(cloud, sorted(roots))
+        check_requests(cloud, requests)
+        ids = cloud.register.ids[cloud.roots(roots)].tolist()
+        rows = holdings.of_trees(connection, ids)
+        return [row for row in rows if row.consumer not in what_if.freed]
+
+    snapshot, held = what_if.at_once(read)
     leaving = frozenset(snapshot.roots(roots))
     given = {consumer: TreeDemand.of(request) for consumer, request in requests.items()}
     wanted = demands_of(snapshot, held, leaving, given)

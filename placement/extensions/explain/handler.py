@@ -44,7 +44,7 @@ def show(call: Call) -> flask.Response:
                 f"Invalid query string parameters: consumer: {consumer!r} is not a uuid."
             )
         consumer = normalised(consumer)
-    what_if = WhatIf(call.database, call.snapshot.current, {})
+    what_if = WhatIf(call.snapshot, {})
     shown = _explained(call, what_if, request, own.get("provider"), consumer)
     return call.reply(shown, modified=NOW)
 
@@ -53,7 +53,7 @@ def query(call: Call) -> flask.Response:
     """POST /berth/v1/allocation_candidates/explain"""
     call.authorize("berth:explain")
     body = call.read(schemas.QUERY)
-    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
+    what_if = WhatIf(call.snapshot, body.get("if", {}))
     consumer = body.get("consumer")
     shown = _explained(
         call,
@@ -80,7 +80,7 @@ def _explained(
 
     shown = explained(
         call.database,
-        what_if.current,
+        what_if,
         request,
         lambda: budget_of(call, time.thread_time),
         relaxing,

@@ -11,8 +11,9 @@ from placement.candidates.request import CandidateRequest
 from placement.domain import uuids
 from placement.errors import BadQueryValue, PlacementError
 from placement.extensions.explain.explanation import Explanation, Naming, explain, why_none
-from placement.extensions.what_if.as_if_released import freed, held_by
-from placement.storage import providers
+from placement.extensions.what_if.as_if_released import freed
+from placement.extensions.what_if.changed_cloud import WhatIf
+from placement.storage import holdings, providers
 from placement.storage.database.engine import Database
 
 
@@ -28,7 +29,7 @@ def names_from(database: Database) -> Naming:
 
 def explained(
     database: Database,
-    current: Callable[[], Snapshot],
+    what_if: WhatIf,
     request: CandidateRequest,
     budgets: Callable[[], Budget],
     relaxing: Callable[[], Budget],
@@ -41,6 +42,7 @@ def explained(
 
     Raises BadQueryValue if the provider doesn't exist, and what the search raises.
 
+    :param what_if: the cloud, perhaps as if it were different
     :param budgets: returns what the search may cost; called after the cloud was read
     :param relaxing: returns what finding out what would help may cost; called after the search
     :param provider: uuid or name of a provider: the explanation then has all that it lacks
@@ -50,10 +52,12 @@ def explained(
     """
     slot = None
     if consumer is not None:
-        snapshot, held = held_by(database, current, [consumer])
+        snapshot, held = what_if.at_once(
+            lambda connection, _: list(holdings.of_consumers(connection, [consumer]))
+        )
         snapshot = freed(snapshot, held)
     else:
-        snapshot = current()
+        snapshot = what_if.current()
     if provider is not None:
         slot = _slot(database, snapshot, provider)
     budget = budgets()

@@ -28,7 +28,7 @@ def room(call: Call) -> flask.Response:
     if within is not None:
         few(within, "within")
     terms = terms_of(body, call.version)
-    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
+    what_if = WhatIf(call.snapshot, body.get("if", {}))
     wish = Wish(
         request_in_body(body["query"], call.version),
         int(body.get("count", 1)),

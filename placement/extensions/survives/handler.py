@@ -20,9 +20,8 @@ def judge(call: Call) -> flask.Response:
     """POST /berth/v1/plans/survives"""
     call.authorize("berth:plans")
     body = call.read(schemas.JUDGE)
-    what_if = WhatIf(call.database, call.snapshot.current, body.get("if", {}))
+    what_if = WhatIf(call.snapshot, body.get("if", {}))
     found = survives(
-        call.database,
         what_if.naming(names_from(call.database)),
         what_if,
         _question(call, body),

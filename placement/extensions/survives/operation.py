@@ -16,10 +16,9 @@ from placement.extensions.survives.judging import ABSORBED, UNKNOWN, Loss, LossJ
 from placement.extensions.survives.rules import Askers
 from placement.extensions.survives.sets import LostSet
 from placement.extensions.survives.telling import Survival, Telling
-from placement.extensions.what_if.as_if_released import at_one_moment
 from placement.extensions.what_if.changed_cloud import Naming, WhatIf
 from placement.storage import holdings
-from placement.storage.database.engine import Connection, Database
+from placement.storage.database.engine import Connection
 from placement.storage.holdings import HeldRow
 
 #: seconds of processor time that all searches take at most
@@ -58,7 +57,6 @@ class Question:
 
 
 def survives(
-    database: Database,
     naming: Naming,
     what_if: WhatIf,
     question: Question,
@@ -88,7 +86,7 @@ def survives(
             held += holdings.of_consumers(connection, sorted(elsewhere))
         return few, len(sets), held
 
-    cloud, (sets, all_sets, held) = at_one_moment(database, what_if.current, read)
+    cloud, (sets, all_sets, held) = what_if.at_once(read)
     check_terms(cloud, question.terms)
     holders = Holders(cloud, held, question.terms.movable)
     del held

@@ -2,6 +2,7 @@
 
 import uuid as uuid_module
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,16 +12,18 @@ from placement.candidates.slots import WholeSlot
 from placement.domain.capacity import Inventory
 from placement.domain.uuids import normalised
 from placement.errors import BadRequest
-from placement.extensions.what_if.as_if_released import freed, held_by
+from placement.extensions.what_if.as_if_released import freed
 from placement.extensions.what_if.drafts import Draft, Drafts
 from placement.extensions.what_if.refusals import refused_at
 from placement.extensions.what_if.schema import MOST_ADDED, MOST_CHANGED
 from placement.extensions.what_if.trees import provider_named, root_named, without
 from placement.handlers.filter_grammar import parse_member_of, parse_traits
+from placement.http.call import Snapshots
 from placement.microversions import NEWEST
 from placement.operations.inventories import check_capacities
 from placement.schemas.json_schema import Json
-from placement.storage.database.engine import Database
+from placement.storage import holdings
+from placement.storage.database.engine import Connection
 
 #: uuids of providers that don't exist are made of what they are like and of their name
 _NAMESPACE = uuid_module.UUID("2f6d9a0e-4b53-4f0c-9a52-7f0f3f1c6c5d")
@@ -30,6 +33,7 @@ _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation
 
 #: returns the names of providers by uuid; those that don't exist are missing
 Naming = Callable[[Iterable[str]], Mapping[str, str]]
+Found = TypeVar("Found")
 
 
 class WhatIf:
@@ -37,12 +41,12 @@ class WhatIf:
 
     `current` raises BadRequest for a change that can't be made, with its place.
 
-    :param current: returns the cloud as it is
+    :param clouds: has the cloud as it is
     :param change: the value of `if`; empty: nothing is changed
     """
 
-    def __init__(self, database: Database, current: Callable[[], Snapshot], change: Json) -> None:
-        self._database, self._current, self._change = database, current, change
+    def __init__(self, clouds: Snapshots, change: Json) -> None:
+        self._clouds, self._change = clouds, change
         #: of each provider that doesn't exist: the uuid it is like, and the root's new name
         self._new: dict[str, tuple[str, str, str]] = {}
         #: the last answer of `before_and_after`
@@ -59,19 +63,34 @@ class WhatIf:
 
     def before_and_after(self) -> tuple[Snapshot, Snapshot]:
         """Return the cloud as it is, and the changed one."""
-        if not self._change:
-            cloud = self._current()
-            return cloud, cloud
         if self.freed:
-            before, held = held_by(self._database, self._current, self.freed)
-            cloud = freed(before, held)
+            before, cloud = self._clouds.at_once(self._as_if_freed)
         else:
-            before = cloud = self._current()
+            before = cloud = self._clouds.current()
         if self._known is None or self._known[0] is not before:
             self._known = before, self._changed(cloud)
         return self._known
 
+    def at_once(self, question: Callable[[Connection, Snapshot], Found]) -> tuple[Snapshot, Found]:
+        """Return the changed cloud, and the database's answer to a question, of one moment.
+
+        :param question: is asked about the changed cloud
+        """
+
+        def ask(connection: Connection, cloud: Snapshot) -> tuple[Snapshot, Found]:
+            changed = self._changed(self._as_if_freed(connection, cloud))
+            return changed, question(connection, changed)
+
+        return self._clouds.at_once(ask)[1]
+
+    def _as_if_freed(self, connection: Connection, cloud: Snapshot) -> Snapshot:
+        if not self.freed:
+            return cloud
+        return freed(cloud, holdings.of_consumers(connection, sorted(self.freed)))
+
     def _changed(self, cloud: Snapshot) -> Snapshot:
+        if not self._change:
+            return cloud
         drafts = Drafts(cloud, MOST_CHANGED)
         self._change_all(cloud, drafts)
         self._change_named(cloud, drafts)

@@ -22,12 +22,13 @@ def test_what_is_written_between_the_two_is_in_neither(cloud, database, new_conn
     live, other = kind(database), new_connections()
     live.current()
 
-    def question(connection):
+    def question(connection, seen):
         use(other, 3)
         record(other, 1)
-        return used(connection)
+        return int(seen.columns[0].used[0]), used(connection)
 
-    before, amount = live.at_once(question)
-    assert int(before.columns[0].used[0]) == amount == 0
-    after, amount = live.at_once(used)
+    before, amounts = live.at_once(question)
+    assert amounts == (0, 0)
+    assert int(before.columns[0].used[0]) == 0
+    after, amount = live.at_once(lambda connection, _: used(connection))
     assert int(after.columns[0].used[0]) == amount == 3

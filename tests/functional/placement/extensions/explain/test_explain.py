@@ -1,6 +1,7 @@
 """Why there are no candidates: the URL among writers, and the line in the log."""
 
 import logging
+from types import SimpleNamespace
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ import pytest
 from placement.candidates.request import CandidateRequest, Group
 from placement.errors import DatabaseUnavailable
 from placement.extensions.explain import operation as explanations
+from placement.extensions.what_if.changed_cloud import WhatIf
 from tests.endless import endless
 from tests.functional.placement.service import statements
 
@@ -146,7 +148,7 @@ def test_the_time_for_finding_out_starts_when_the_cloud_was_read(service):
 
     found = explanations.explained(
         service.database,
-        told("cloud", service.running.snapshot.current),
+        WhatIf(SimpleNamespace(current=told("cloud", service.running.snapshot.current)), {}),
         CandidateRequest((Group("", {"VCPU": 8}),)),
         told("search", endless),
         told("changes", endless),
