@@ -232,6 +232,12 @@ def test_the_layout_shows_each_folder_of_a_package() -> None:
     )
 
 
+def _sections(text: str) -> Iterator[tuple[str, str]]:
+    """Return the title and the text of each section below the title of a page."""
+    _, *parts = re.split(r"^(\S.*)\n=+\n\n", text.split("\n", 3)[3], flags=re.M)
+    return zip(parts[::2], parts[1::2], strict=True)
+
+
 def test_every_page_is_in_the_index() -> None:
     listed = {path for path, _ in _links(DOC / "index.rst")}
     # readme.rst is the README as a page of the site, which the index links as a file
@@ -299,3 +305,14 @@ def test_the_changelog_has_the_notes_of_each_version() -> None:
     """A stranger looks for this file beside the README."""
     listed = {path for path, _ in _links(ROOT / "CHANGELOG.rst")}
     assert listed == {f"doc/releases/{notes.name}" for notes in (DOC / "releases").glob("*.rst")}
+
+
+def test_decisions_are_records() -> None:
+    """Each section tells context, decision and consequences, in this order."""
+    records = {
+        f"{shown(page)}: {title}": re.findall(r"^\*\*(\w+)\.\*\* ", section, re.M)
+        for page in sorted((DOC / "decisions").glob("*.rst"))
+        for title, section in _sections(text_of(page))
+    }
+    wanted = ["Context", "Decision", "Consequences"]
+    assert_none(place for place, words in records.items() if words != wanted)
