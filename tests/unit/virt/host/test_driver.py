@@ -6,9 +6,8 @@ from compute import exceptions
 from tests.unit.virt.conftest import ROOT_UUID
 from tests.unit.virt.consumers import body, resources, uuid
 from tests.unit.virt.host.machines import ARM_CPUINFO, S390X_CPUINFO, Machine, two_sockets
-from virt.host.driver import HostDriver
+from virt.host.driver import HostDriver, LinuxHostInfo
 from virt.host.kernel_facts import KernelFacts
-from virt.host.linux_host_info import LinuxHostInfo
 from virt.host.samples import two_socket
 from virt.inventory import record
 from virt.node.disk import disk_space

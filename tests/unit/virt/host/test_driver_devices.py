@@ -10,7 +10,6 @@ from compute import exceptions
 from tests.unit.virt.conftest import ROOT_UUID
 from tests.unit.virt.consumers import body, resources, uuid
 from tests.unit.virt.host.machines import two_sockets
-from virt.host import linux_host_info
 from virt.host.driver import HostDriver
 from virt.inventory import record
 from virt.node import disk
@@ -271,7 +270,7 @@ def test_the_disk_is_the_file_system_of_the_configured_path(make, tree, monkeypa
         asked.append(path)
         return DiskSpace(total_gb=77, free_gb=7)
 
-    monkeypatch.setattr(linux_host_info, "disk_space", disk_space)
+    monkeypatch.setattr("virt.host.driver.disk_space", disk_space)
 
     make(instances_path="/srv/guests").update_provider_tree(tree, "host1")
 
@@ -283,7 +282,7 @@ def test_the_disk_is_the_file_system_of_the_configured_path(make, tree, monkeypa
 def test_the_image_cache_is_reserved_if_asked_for(
     make, tree, tmp_path, monkeypatch, counted, reserved
 ):
-    monkeypatch.setattr(linux_host_info, "disk_space", lambda path: DiskSpace(77, 7))
+    monkeypatch.setattr("virt.host.driver.disk_space", lambda path: DiskSpace(77, 7))
     cache = tmp_path / "guests" / "_base_of_host1"
     cache.mkdir(parents=True)
     image = cache / "image"
