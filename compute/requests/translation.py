@@ -5,17 +5,19 @@ are refused.
 """
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from compute.records.instance import Flavor
 from compute.report.consumers.resource_request import ResourceRequest
-from compute.requests import left_out, own_amounts, pci_groups
+from compute.requests import own_amounts, pci_groups
 from compute.requests.features import image_traits, memory
 from compute.requests.features.feature_traits import (
     check_features,
     root_traits_of_features,
     traits_of_features,
 )
+from compute.requests.features.image_traits import format_traits, without_trait
 from compute.requests.features.numa import check_numa
 from compute.requests.features.processor_rules import check_processors
 from compute.requests.features.processors import (
@@ -27,6 +29,7 @@ from compute.requests.features.processors import (
 from compute.requests.features.topology import check_topology
 from compute.requests.groups import GroupDraft, Groups, groups_of
 from compute.requests.guest_request import GuestRequest, amounts_of
+from compute.requests.pci_groups import ALIAS
 from compute.requests.ports import REMOTE_MANAGED, GuestPort
 from compute.requests.reading.asked import Asked
 from compute.requests.reading.image import GuestImage, ImageProperties, read_image
@@ -109,8 +112,8 @@ class _Translation:
         pinned = read_processors(asked).policy == DEDICATED
         told = [
             *groups_of(asked.specs).ignored,
-            *left_out.of_filters(asked, self._image.properties, settings),
-            *left_out.of_image(asked, self._image.disk_format, self._booted_from_volume, settings),
+            *_left_to_filters(asked, self._image.properties, settings),
+            *_left_of_image(asked, self._image.disk_format, self._booted_from_volume, settings),
         ]
         return GuestRequest(request, self._request(pinned=False) if pinned else None, tuple(told))
 
@@ -182,3 +185,84 @@ def _add_own(groups: Groups, flavor: Flavor, booted_from_volume: bool) -> None:
         if not replaced and amount > 0:
             groups.main.resources[name] = amount
     groups.main.resources |= memory.namespaces(flavor.extra_specs)
+
+
+_NUMA = "NUMATopologyFilter"
+_IMAGE = "ImagePropertiesFilter"
+_UNSCOPED = "AggregateInstanceExtraSpecsFilter and ComputeCapabilitiesFilter"
+#: extra spec or property → the filter that judges it
+_FILTERS: Mapping[str, str] = {
+    "hw_numa_nodes": _NUMA,
+    "hw_numa_cpus": _NUMA,
+    "hw_numa_mem": _NUMA,
+    "hw_mem_page_size": _NUMA,
+    "hw_vm_mode": _IMAGE,
+    "vm_mode": _IMAGE,
+    "img_hv_type": _IMAGE,
+    "hypervisor_type": _IMAGE,
+    "img_hv_requested_version": _IMAGE,
+    "hypervisor_version_requires": _IMAGE,
+}
+_CELL = re.compile(r"(hw_numa_(?:cpus|mem))\.[0-9]+")
+#: the scope of an extra spec → the filter that judges it
+_SCOPES: Mapping[str, str] = {
+    "aggregate_instance_extra_specs": "AggregateInstanceExtraSpecsFilter",
+    "capabilities": "ComputeCapabilitiesFilter",
+}
+
+
+def _left_to_filters(
+    asked: Asked, properties: Mapping[str, object], settings: Settings
+) -> Iterator[str]:
+    """Yield a sentence for each extra spec and image property that nova's filters judge.
+
+    :param properties: the image's, by the names it has
+    """
+    for spec, text in asked.specs.items():
+        if why := _judge(spec, text, settings):
+            yield f"{spec}={text} is not in the request: {why}."
+    for name, value in properties.items():
+        if name in ("hw_architecture", "architecture") and not settings.image_metadata_prefilter:
+            judge = _IMAGE
+        else:
+            judge = _FILTERS.get(_CELL.sub(r"\1", name), "")
+        if judge:
+            yield f"{name}={value} is not in the request: {judge} judges it."
+
+
+def _left_of_image(
+    asked: Asked, disk_format: str | None, booted_from_volume: bool, settings: Settings
+) -> Iterator[str]:
+    """Yield a sentence for each thing of the image that no trait stands for."""
+    if settings.image_metadata_prefilter:
+        for name, value in without_trait(asked.image):
+            yield (
+                f"{name}={value} is not in the request: no trait stands for it, and nova asks for "
+                "no device of the image then."
+            )
+    if settings.query_placement_for_image_type_support and not booted_from_volume:
+        if not disk_format:
+            yield "The image's disk_format is not in the request: it isn't given."
+        elif not any(format_traits(disk_format)):
+            yield f"disk_format={disk_format} is not in the request: no trait stands for it."
+
+
+def _judge(name: str, value: str, settings: Settings) -> str:
+    """Return why an extra spec isn't in the request, nothing if it is or needs no judge."""
+    scope, colon, rest = name.partition(":")
+    if name == ALIAS:
+        if not settings.pci_aliases:
+            return "[pci]alias of the configuration defines no devices"
+        in_placement = settings.pci_in_placement
+        return (
+            ""
+            if in_placement
+            else "PciPassthroughFilter judges it, [filter_scheduler]" + ("pci_in_placement is off")
+        )
+    if name == "accel:device_profile" and value:
+        return "cyborg knows the devices"
+    if not colon:
+        return "" if name == "group_policy" else f"{_UNSCOPED} judge it"
+    key = _CELL.sub(r"\1", f"hw_{rest}") if scope == "hw" else ""
+    judge = _SCOPES.get(scope) or _FILTERS.get(key)
+    return f"{judge} judges it" if judge else ""
