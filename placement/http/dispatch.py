@@ -47,6 +47,8 @@ DATABASE_FAILED = (
 )
 _CONFLICT = 409
 VERSION_HEADER = "openstack-api-version"
+#: how an answer names the version that was served
+_SERVED = {version: f"placement {microversions.name(version)}" for version in microversions.HISTORY}
 
 
 @functools.cache
@@ -203,7 +205,7 @@ def _name_version(environ: Environ, response: flask.Response, vary: bool) -> Non
     """Add the header with the served version, unless negotiation failed."""
     version = environ.get(VERSION)
     if version is not None:
-        response.headers[VERSION_HEADER] = f"placement {microversions.name(version)}"
+        response.headers[VERSION_HEADER] = _SERVED[version]
         if vary:
             response.headers.add("vary", VERSION_HEADER)
 
