@@ -74,7 +74,7 @@ class CloudColumns:
     @property
     def size(self) -> int:
         """Return how many slots there are, those of deleted providers included."""
-        return self.forest.size
+        return len(self.forest.parent)
 
     def column(self, class_id: int) -> Column:
         """Return the inventories of a class, which may be none."""
