@@ -53,7 +53,7 @@ function heading(key, hosts, chosen) {
   const isAlone = key === REST || chosen.in;
   return element(
     "p",
-    { class: "group" },
+    { class: "map-part" },
     isAlone
       ? element("strong", { dir: "auto" }, name)
       : element("a", { href: addressWith(chosen, { in: key }), dir: "auto", title: key }, name),

@@ -43,7 +43,7 @@ export class HeatMap {
     const before = new Map(this.squares.map((one) => [one.key, one]));
     this.squares = [];
     this.extent.begin();
-    const list = element("ul", { class: "groups" });
+    const list = element("ul", { class: "map-parts" });
     addSome(list, groups, (group) => this.part(group, before.get(group.key)), {
       key: "groups",
       step: GROUPS,

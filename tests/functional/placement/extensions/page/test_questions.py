@@ -28,6 +28,10 @@ def test_a_group_is_added_named_and_removed(open_page, small_cloud):
     )
     page.reload()
     expect(group.get_by_label("Traits")).to_have_value("CUSTOM_NVIDIA_A40")
+    # the name of a class is seen whole
+    class_field = group.get_by_label("Resource class", exact=True)
+    assert class_field.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert class_field.bounding_box()["width"] > 100
     page.get_by_role("button", name="Remove this group").click()
     assert page.evaluate("document.activeElement.textContent") == "Add a group"
     page.get_by_role("button", name="Explain").click()

@@ -79,12 +79,12 @@ def test_the_line_of_health_leads_to_what_is_wrong(open_page, changing_cloud):
 
 def test_the_map_is_grouped_and_zooms(open_page, small_cloud, screenshots):
     page = open_page(f"{small_cloud.ui}#/cloud?by=name")
-    groups = page.locator(".groups > li")
+    groups = page.locator(".map-parts > li")
     expect(groups).to_have_count(1)
     page.get_by_role("combobox", name="Group").select_option("By aggregate")
     # of the pool's trees none has processors
     expect(groups).to_have_count(2)
-    page.locator(".groups").get_by_role("link", name=numbered(AGGREGATE, 2)).click()
+    page.locator(".map-parts").get_by_role("link", name=numbered(AGGREGATE, 2)).click()
     expect(groups).to_have_count(1)
     expect(groups).to_contain_text("2 trees")
     assert "by=aggregate" in page.url
@@ -155,7 +155,7 @@ def test_a_click_right_after_a_field_opens_the_tree(open_page, small_cloud, labe
 def test_a_click_right_after_a_pattern_shows_the_group(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/cloud?by=name")
     page.get_by_label("Name is like").fill("compute*")
-    page.locator(".groups").get_by_role("link", name="compute").click()
+    page.locator(".map-parts").get_by_role("link", name="compute").click()
     expect(page.get_by_role("link", name="Show all groups")).to_be_visible()
 
 
