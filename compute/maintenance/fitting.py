@@ -157,9 +157,15 @@ class Questions:
         path = f"{PREFIX}/capacity"
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
-    def evacuate(self, roots: Sequence[str]) -> dict[str, Any]:
-        """Return whether all consumers of some trees would fit elsewhere."""
-        path, body = f"{PREFIX}/capacity/evacuate", {"without": list(roots)}
+    def evacuate(self, roots: Sequence[str], requests: Mapping[str, str]) -> dict[str, Any]:
+        """Return whether all consumers of some trees would fit elsewhere.
+
+        :param requests: the queries of some of them, by uuid; the others ask for what they hold
+        """
+        path = f"{PREFIX}/capacity/evacuate"
+        body: dict[str, Any] = {"without": list(roots)}
+        if requests:
+            body["requests"] = dict(requests)
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
     def make_room(self, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -255,9 +255,12 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             *("maintenance.provider_details", "provider_tree", "records", "report"),
         },
         "maintenance.drain": {
-            *("maintenance.devices", "maintenance.fitting", "maintenance.provider_details"),
-            "report",
-            *("records", "requests", "shares"),
+            *("maintenance.devices", "maintenance.fitting", "maintenance.moving"),
+            *("maintenance.provider_details", "records", "report"),
+        },
+        # what guests ask for when they move, for the commands that plan moves
+        "maintenance.moving": {
+            *("provider_tree", "records", "report", "requests", "shares"),
         },
         # what guests should have, for the commands that compare it with placement
         "maintenance.guests": {

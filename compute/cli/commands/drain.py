@@ -18,8 +18,8 @@ from compute.cli.output.progress import Bar
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.drain.candidate_places import CandidateSource
 from compute.maintenance.drain.draining import DrainedHost, DrainPlan, Holder, PlannedMove, planned
-from compute.maintenance.drain.guest_queries import GuestQueries
 from compute.maintenance.fitting import Questions
+from compute.maintenance.moving.guest_queries import GuestQueries
 from compute.maintenance.provider_details import all_providers, find_roots
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
@@ -74,15 +74,17 @@ def drain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         ):
             client = SchedulerReportClient(adapter, conf=conf)
             (root,) = find_roots(client, context, asked.host)
+            questions = Questions(adapter)
             host = DrainedHost(
                 client,
                 context,
                 root,
-                GuestQueries(cell, request_settings(conf)),
+                cell,
+                GuestQueries(request_settings(conf), questions.names()),
                 lambda uuids: _watched(uuids, asked.json),
             )
             cloud = CandidateSource(client, context, conf.scheduler.max_placement_results)
-            plan = planned(host, cloud, Questions(adapter), asked.over_capacity)
+            plan = planned(host, cloud, questions, asked.over_capacity)
             names = _names(client, plan, _OTHERS if asked.json else 0)
             shown = _ShownPlan(host, plan, names, RecordedConsumers(cell), asked)
             shown.tell()

@@ -3,9 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
+from compute.cli.commands.fitting_commands import (
+    Asking,
+    answer_of,
+    asked_of,
+    options_of,
+    show,
+    told_of,
+)
 from compute.cli.output.recorded_consumers import RecordedConsumers
-from compute.maintenance.provider_details import find_roots
+from compute.maintenance.moving.moving_guests import MovingGuests
+from compute.maintenance.provider_details import find_roots, read_trees
 from compute.report.wire.context import admin_context
 from placement.reports.lines import wrapped
 
@@ -13,16 +21,17 @@ _BOUND = (
     "Whether all fit isn't certain: other orders of the moves, or a longer search, may find room "
     "for more."
 )
-_UNKNOWN = (
-    "Placement knows what consumers hold, not which traits and aggregates they once asked for: a "
-    "move may need more than room."
+_STRANGERS = (
+    "Who isn't in the records, or is being moved, asks for what it holds: placement doesn't know "
+    "which traits and aggregates it once asked for."
 )
 
 
 def evacuable(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     """Say whether all instances of some hosts would fit on other hosts.
 
-    Each is asked for with what it holds now. Nothing is moved.
+    Each instance of the records is asked for as its flavor says, others with what they hold.
+    Nothing is moved.
     """
     made = options_of(
         "evacuable",
@@ -35,11 +44,16 @@ def evacuable(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     made.add_argument("--moves", action="store_true", help="show where each consumer would go")
     asked = made.parse_args(arguments)
     told: dict[str, str] = {}
+    guests = MovingGuests()
 
     def ask(by: Asking) -> dict[str, Any]:
+        nonlocal guests
         context = admin_context()
-        roots = [root for name in asked.hosts for root in find_roots(by.client, context, name)]
-        shown = by.questions.evacuate(list(dict.fromkeys(roots)))
+        named = [root for name in asked.hosts for root in find_roots(by.client, context, name)]
+        roots = list(dict.fromkeys(named))
+        trees = read_trees(by.client, context, roots)
+        guests = by.moving_guests({uuid for tree in trees for one in tree for uuid in one.holders})
+        shown = by.questions.evacuate(roots, guests.requests)
         recorded = RecordedConsumers(by.cell)
         unfit = [one["consumer"] for one in shown["unfit"]]
         for consumer in [*unfit, *(shown["moves"] if asked.moves else ())]:
@@ -50,7 +64,9 @@ def evacuable(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     if isinstance(shown, int):
         return shown
     text = "\n".join(_lines(shown, told, asked.moves))
-    text = f"{text}\n\n{told_of((), _UNKNOWN)}"
+    known = len(guests.requests) + guests.unsaid + guests.too_many
+    strangers = [_STRANGERS] if shown["consumers"]["total"] > known else []
+    text = f"{text}\n\n{told_of((), *asked_of(guests), *strangers)}"
     unknown = shown.get("verdict") == "unknown"
     return show(asked, shown, text, fits=shown["fits"], unknown=unknown)
 

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,11 @@ from compute.maintenance.fitting import (
     UnknownName,
     WantedResources,
 )
+from compute.maintenance.moving.guest_queries import GuestQueries
+from compute.maintenance.moving.moving_guests import MovingGuests, moving_guests
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
+from compute.report.wire.context import admin_context
 from compute.report.wire.failures import Refusal, why
 from compute.requests.settings import Settings
 from placement.reports.lines import wrapped
@@ -41,6 +44,10 @@ exit codes:
     3  {nothing}
     4  the time was over before that was found out
 """
+_FLAVORS = (
+    "Guests ask with the traits and groups of their flavors; images, ports and server groups "
+    "aren't known."
+)
 _FILTERS = (
     "Nova has filters of its own: it may refuse hosts that placement offers, and asks for more "
     "than this if image, ports or availability zone say so."
@@ -55,6 +62,11 @@ class Asking:
     cell: CellDatabase
     client: SchedulerReportClient
     settings: Settings
+
+    def moving_guests(self, among: Collection[str] | None = None) -> MovingGuests:
+        """Return which guests of the records may move, and what they ask for then."""
+        queries = GuestQueries(self.settings, self.questions.names())
+        return moving_guests(self.cell, self.client, admin_context(), queries, among)
 
 
 def options_of(
@@ -98,6 +110,8 @@ def answer_of(
         NotOffered,
         Refusal,
         PlacementUnusable,
+        exceptions.ConsumerAllocationRetrievalFailed,
+        exceptions.ResourceProviderAllocationRetrievalFailed,
         exceptions.ResourceProviderRetrievalFailed,
         ClientException,
     ) as error:
@@ -134,6 +148,22 @@ def told_of(wanted: Sequence[WantedResources], *more: str) -> str:
         for sentence in (*_refusal(one), *one.left_out)
     ]
     return "\n".join(line for text in [*sentences, *more, _FILTERS] for line in wrapped(text))
+
+
+def asked_of(guests: MovingGuests) -> Iterator[str]:
+    """Yield sentences about what guests of the records were asked for with."""
+    yield _FLAVORS
+    if guests.unsaid:
+        who, held = ("guests ask", "they hold") if guests.unsaid > 1 else ("guest asks", "it holds")
+        yield f"What {guests.unsaid} {who} for isn't certain: what {held} was asked for."
+    if guests.halved:
+        who, whose = ("guests have", "theirs") if guests.halved > 1 else ("guest has", "its own")
+        yield (
+            f"{guests.halved} {who} dedicated processors: hosts were asked that report PCPU if "
+            f"{whose} does, else hosts that don't. Nova takes both."
+        )
+    if guests.too_many:
+        yield f"There are too many guests: of {guests.too_many}, what they hold was asked for."
 
 
 def _refusal(wanted: WantedResources) -> Iterator[str]:

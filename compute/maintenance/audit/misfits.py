@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compute.maintenance.guests.node_trees import NodeTrees
 from compute.maintenance.guests.shortfalls import Misfit, Shortfalls
-from compute.provider_tree.allocation_records import Amounts
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance, allows_resource_removal
 from compute.report import SchedulerReportClient
@@ -39,20 +38,10 @@ def misfit_guests(
     guests = [one for one in cell.instances.by_host(host) if _is_settled(one)]
     for start in range(0, len(guests), _AT_ONCE):
         some = guests[start : start + _AT_ONCE]
-        for guest, allocations in _held(client, context, some):
-            if misfit := shortfalls.of(guest, allocations):
+        held = client.allocations.of_each(context, [one.uuid for one in some])
+        for guest in some:
+            if misfit := shortfalls.of(guest, held[guest.uuid]["allocations"]):
                 yield MisfitGuest(guest, misfit)
-
-
-def _held(
-    client: SchedulerReportClient, context: RequestContext, guests: Sequence[Instance]
-) -> Iterator[tuple[Instance, dict[str, dict[str, Amounts]]]]:
-    whole = client.whole_trees.allocations_of_each(context, [one.uuid for one in guests])
-    for guest in guests:
-        body = whole[guest.uuid] if whole is not None else None
-        if body is None:
-            body = client.get_allocs_for_consumer(context, guest.uuid)
-        yield guest, body["allocations"]
 
 
 def _is_settled(instance: Instance) -> bool:

@@ -20,9 +20,10 @@ from compute.maintenance.drain.candidate_places import (
     Promises,
     QueriedPlaces,
 )
-from compute.maintenance.drain.guest_queries import GuestQueries
 from compute.maintenance.fitting import BadQuestion, NotOffered, Questions
+from compute.maintenance.moving.guest_queries import GuestQueries, HeldShare, as_it_is
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
+from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.consumers.consumer import read_consumer
 from compute.report.wire.context import RequestContext
@@ -98,7 +99,8 @@ class DrainedHost:
     Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
     ConsumerAllocationRetrievalFailed and ClientException.
 
-    :param guests: say what each consumer asks for elsewhere
+    :param cell: the records of instances
+    :param guests: says what each of them asks for elsewhere; other consumers ask for what they hold
     :param watch: gets the uuids of the host's consumers, and yields them; it may show the progress
     """
 
@@ -107,6 +109,7 @@ class DrainedHost:
         client: SchedulerReportClient,
         context: RequestContext,
         root: str,
+        cell: CellDatabase,
         guests: GuestQueries,
         watch: Callable[[Sequence[str]], Iterable[str]],
     ) -> None:
@@ -128,7 +131,10 @@ class DrainedHost:
             own = {rp: amounts for rp, amounts in held.items() if rp in here}
             if own:
                 shared = {rp: amounts for rp, amounts in held.items() if rp in sharing}
-                queries = guests.of(uuid, own, self.root.uuid, _sums(shared.values()))
+                share = HeldShare(self.root.uuid, own, _sums(shared.values()))
+                instance = cell.instances.by_uuid(uuid)
+                asked = guests.of(instance, share) if instance is not None else ()
+                queries = tuple(one.to_querystring() for one in asked or (as_it_is(share),))
                 kind = body.get("consumer_type")
                 self.holders.append(Holder(uuid, kind, own, shared, queries))
 

@@ -5,16 +5,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from compute.cli.command_line import UnusableInput
-from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
-from compute.cli.commands.plans.plan_commands import (
-    FLAVORS,
-    add_constraints,
-    constraints_of,
-    unasked,
+from compute.cli.commands.fitting_commands import (
+    Asking,
+    answer_of,
+    asked_of,
+    options_of,
+    show,
+    told_of,
 )
+from compute.cli.commands.plans.plan_commands import add_constraints, constraints_of
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.fitting import UnknownName, WantedResources, of_flavor
-from compute.maintenance.moving_guests import MovingGuests, moving_guests
+from compute.maintenance.moving.moving_guests import MovingGuests
 from compute.maintenance.provider_details import find_roots
 from compute.report.wire.context import admin_context
 from placement.reports.lines import escaped, wrapped
@@ -81,7 +83,7 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     constraints = constraints_of(asked.constraints)
     told: dict[str, str] = {}
     hosts: dict[str, str] = {}
-    guests, wanted = MovingGuests({}), WantedResources("", "")
+    guests, wanted = MovingGuests(), WantedResources("", "")
 
     def ask(by: Asking) -> dict[str, Any]:
         nonlocal guests, wanted
@@ -90,7 +92,7 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             wanted = of_flavor(by.cell, asked.flavor, by.settings)
             if wanted.refused:
                 raise UnknownName(f"Nova refuses such a guest: {wanted.refused}")
-        guests = moving_guests(by.cell, by.settings, by.questions.names())
+        guests = by.moving_guests()
         body: dict[str, Any] = {
             "query": wanted.query,
             "count": asked.count,
@@ -120,7 +122,7 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         text = "\n".join(_commands(shown, told, hosts, asked.live))
     else:
         text = "\n".join(_lines(shown, told))
-        text = f"{text}\n\n{told_of((wanted,), FLAVORS, *unasked(guests))}"
+        text = f"{text}\n\n{told_of((wanted,), *asked_of(guests))}"
     verdict = shown["verdict"]
     fits = verdict in ("fits", "possible")
     return show(asked, shown, text, fits=fits, unknown=verdict == "unknown")

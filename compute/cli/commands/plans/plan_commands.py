@@ -1,18 +1,11 @@
-"""What the commands `make_room` and `survives` share: constraints, and what guests ask for."""
+"""What the commands `make_room` and `survives` share: constraints."""
 
 import argparse
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from compute.cli.command_line import UnusableInput
-from compute.maintenance.moving_guests import MovingGuests
-
-FLAVORS = (
-    "Guests ask with the traits and groups of their flavors; images, ports and server groups "
-    "aren't known."
-)
 
 
 def add_constraints(made: argparse.ArgumentParser) -> None:
@@ -38,11 +31,3 @@ def constraints_of(path: Path | None) -> dict[str, Any]:
         raise UnusableInput(f"{path} has no JSON object.")
     constraints: dict[str, Any] = found.get("constraints", found)
     return constraints
-
-
-def unasked(guests: MovingGuests) -> Iterator[str]:
-    if guests.unsaid:
-        who, held = ("guests ask", "they hold") if guests.unsaid > 1 else ("guest asks", "it holds")
-        yield f"What {guests.unsaid} {who} for isn't certain: what {held} was asked for."
-    if guests.too_many:
-        yield f"There are too many guests: of {guests.too_many}, what they hold was asked for."

@@ -3,15 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
-from compute.cli.commands.plans.plan_commands import (
-    FLAVORS,
-    add_constraints,
-    constraints_of,
-    unasked,
+from compute.cli.commands.fitting_commands import (
+    Asking,
+    answer_of,
+    asked_of,
+    options_of,
+    show,
+    told_of,
 )
+from compute.cli.commands.plans.plan_commands import add_constraints, constraints_of
 from compute.cli.output.recorded_consumers import RecordedConsumers
-from compute.maintenance.moving_guests import MovingGuests, moving_guests
+from compute.maintenance.moving.moving_guests import MovingGuests
 from compute.maintenance.provider_details import find_roots
 from compute.report.wire.context import admin_context
 from placement.reports.lines import wrapped
@@ -53,11 +55,11 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     asked = made.parse_args(arguments)
     constraints = constraints_of(asked.constraints)
     told: dict[str, str] = {}
-    guests = MovingGuests({})
+    guests = MovingGuests()
 
     def ask(by: Asking) -> dict[str, Any]:
         nonlocal guests
-        guests = moving_guests(by.cell, by.settings, by.questions.names())
+        guests = by.moving_guests()
         body: dict[str, Any] = {
             "each": asked.each,
             "together": asked.together,
@@ -81,7 +83,7 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     if isinstance(shown, int):
         return shown
     text = "\n".join(_lines(shown, told))
-    text = f"{text}\n\n{told_of((), FLAVORS, *unasked(guests))}"
+    text = f"{text}\n\n{told_of((), *asked_of(guests))}"
     verdict = shown["verdict"]
     return show(asked, shown, text, fits=verdict == "possible", unknown=verdict == "unknown")
 

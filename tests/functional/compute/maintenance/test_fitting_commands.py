@@ -137,7 +137,7 @@ def test_hosts_can_be_emptied(site, cloud):
 
 
 def test_who_has_no_place_is_named_with_the_reason(site, cloud):
-    uuid = site.guest(flavor=LARGE)
+    uuid = site.guest(flavor=dataclasses.replace(LARGE, vcpus=5))
     with site.placement() as outsider:
         outsider.allocate({cloud["first"]: {"VCPU": 5, "MEMORY_MB": 8192}}, uuid)
         stranger = outsider.allocate({cloud["first"]: {"VCPU": 3}})
@@ -293,7 +293,7 @@ class TestSurvives:
         assert site.run("survives", "--constraints", str(file)).code == 3
 
     def test_a_guest_whose_request_isnt_certain_is_asked_for_with_what_it_holds(self, site, cloud):
-        uuid = site.guest(flavor=PINNED)
+        uuid = site.guest(flavor=REFUSED)
         with site.placement() as outsider:
             outsider.allocate({cloud["first"]: {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}}, uuid)
 
