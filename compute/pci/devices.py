@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from compute.pci.tags import class_of, traits_of
+from compute.pci.tags import NETWORK, class_of, traits_of
 from compute.requests.reading.device_names import class_name, trait_names
 
 Device = dict[str, Any]
@@ -43,6 +43,32 @@ def pools(devices: Sequence[Device], owners: Mapping[str, str]) -> list[dict[str
         kind = json.dumps({k: v for k, v in device.items() if k not in _OWN}, sort_keys=True)
         counts[kind] = counts.get(kind, 0) + (device["address"] not in taken)
     return [{**json.loads(kind), "count": count} for kind, count in sorted(counts.items())]
+
+
+def with_gone_functions(
+    listed: Sequence[Device], held: Iterable[Mapping[str, Any]]
+) -> list[Device]:
+    """Return the listed devices, and functions that guests still have and that are listed no more.
+
+    These count as long as a guest has them, and their card is there with the same class and traits:
+    what placement has of a card's functions would else be too little for those that are free.
+
+    :param held: the devices that guests have
+    """
+    cards = {one["parent_addr"]: one for one in listed if one["dev_type"] in FUNCTIONS}
+    known = {one["address"] for one in listed}
+    gone: dict[str, Device] = {}
+    for one in held:
+        alike = cards.get(one.get("parent_addr"))
+        if alike is None or one["address"] in known or one.get("dev_type") not in FUNCTIONS:
+            continue
+        if _as_reported(one) == _as_reported(alike):
+            gone[one["address"]] = dict(one)
+    return [*listed, *(gone[address] for address in sorted(gone))]
+
+
+def _as_reported(device: Mapping[str, Any]) -> Hashable:
+    return class_of(device), traits_of(device), device.get(NETWORK)
 
 
 def meets_any(device: Device, requests: Iterable[Request]) -> bool:

@@ -122,9 +122,10 @@ def report(
     :return: whether allocations changed, so that they have to be written together with the tree
     :raises PlacementPciException: devices that can't be reported as they are configured
 
-    A total is the number of devices, and is never raised to fit what is used. A provider whose
-    devices are gone is removed. While some of it is held or reserved, it stays, with a total of
-    that. `reserved` stays as it is in placement, but is 1 for a device for one use that is in
+    A total is the number of devices, and is never raised to fit what is used. Functions that are
+    gone, and that guests have, are among the devices (`TrackedNode.reported_devices`). A provider
+    whose devices are gone is removed. While some of it is held or reserved, it stays, with a total
+    of that. `reserved` stays as it is in placement, but is 1 for a device for one use that is in
     use.
     """
     wanted = device_providers(nodename, devices)

@@ -53,7 +53,7 @@ class OrderBook:
         """Return uuid → provider of the node's devices that are in placement."""
         if not self._conf.pci.report_in_placement or node.tree is None:
             return {}
-        return placement_translator.places(node.tree, node.name, node.pci_devices)
+        return placement_translator.places(node.tree, node.name, node.reported_devices())
 
     def of(
         self,

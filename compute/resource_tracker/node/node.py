@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from compute.consumers import held_shares
 from compute.consumers.held_shares import InstanceHolding, Share
-from compute.pci.devices import Device
+from compute.pci.devices import Device, with_gone_functions
 from compute.provider_tree import ProviderSubTree, Resource
 from compute.provider_tree.allocation_records import Amounts, ProviderAmounts
 from compute.records.compute_node import ComputeNode
@@ -136,6 +136,16 @@ class TrackedNode:
         for uuid, devices in self.pci_claims.items():
             owners.update((device["address"], uuid) for device in devices)
         return owners
+
+    def reported_devices(self) -> list[Device]:
+        """Return the PCI devices that placement has to know: those listed, and functions in use."""
+        held = [
+            device
+            for one in list(self.holdings.values())
+            for share in one.shares
+            for device in share.pci_devices
+        ]
+        return with_gone_functions(self.pci_devices, held)
 
     def placed_topologies(self, without: str | None = None) -> list[dict[str, Any]]:
         """Return the NUMA topologies of the shares, with the host cell of each instance cell.

@@ -70,7 +70,7 @@ class PciReporting:
         changed = placement_translator.report(
             tree,
             node.name,
-            node.pci_devices,
+            node.reported_devices(),
             self._holders_of_devices(tree, node, gathered),
             gathered,
             node.taken_devices(),

@@ -91,6 +91,41 @@ def test_a_guest_that_is_claimed_again_keeps_its_device(two):
     assert two.claim(two.guest(GPU)) == [SECOND]
 
 
+class TestAFunctionThatIsGone:
+    """The driver no longer lists a function that a guest has; its card is still there."""
+
+    @pytest.fixture
+    def card(self, host, outsider, writer):
+        card = DeviceHost(host, outsider, writer, functions(2))
+        card.guest_of_first = card.guest(FUNCTION)
+        given = card.scheduled(card.guest_of_first.uuid, CARD, resource_class=CARD_CLASS)
+        card.claim(card.guest_of_first, given)
+        card.devices = card.devices[1:]
+        card.update()
+        card.start()
+        return card
+
+    def test_the_other_function_is_still_free(self, card):
+        other, third = card.guest(FUNCTION), card.guest(FUNCTION)
+
+        given = card.scheduled(other.uuid, CARD, resource_class=CARD_CLASS)
+
+        assert card.claim(other, given) == [f"{CARD[:-1]}2"]
+        card.update()
+        assert card.held(card.guest_of_first.uuid) == card.held(other.uuid) == {CARD: 1}
+        assert card.record(CARD)["total"] == 2
+        with pytest.raises(REFUSED, match="pci"):
+            card.claim(third)
+
+    def test_it_counts_no_more_when_its_guest_has_left(self, card):
+        card.delete(card.guest_of_first)
+        card.update()
+        assert card.record(CARD)["total"] == 1
+        other = card.guest(FUNCTION)
+        card.claim(other, card.scheduled(other.uuid, CARD, resource_class=CARD_CLASS))
+        assert card.held(other.uuid) == {CARD: 1}
+
+
 class TestWhatComesBack:
     """A device that the driver no longer lists, and then lists again."""
 
