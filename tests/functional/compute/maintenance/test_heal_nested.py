@@ -168,6 +168,13 @@ class TestInstancesThatCanNotBeHealed:
         assert all(uuid in line for uuid, line in zip(failing, ended.err.splitlines(), strict=True))
         assert held(site, healed) == {root: {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}}
 
+    @pytest.mark.parametrize("last", ["no record", "unknown device"])
+    def test_make_the_code_in_their_order_whoever_comes_last(self, site, root, last):
+        profile = Flavor(vcpus=1, extra_specs={"accel:device_profile": "gpu"})
+        guest(site, flavor=profile, created_at=1.0 if last == "no record" else 3.0)
+        guest(site, host="elsewhere", node="elsewhere", created_at=2.0)
+        assert site.run("heal_allocations").code == 2
+
     @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
     def test_make_the_code_though_others_are_written(self, site, root, flags):
         guest(site, host="elsewhere", node="elsewhere", created_at=1.0)
