@@ -15,7 +15,8 @@ class PciDevice:
     A physical function has `virtual_functions`, the addresses of those that exist, and can have
     `max_functions`; a virtual one has the address of its `physical_function`. `numa_node` is None
     where the firmware doesn't say, `interface` the name of its network interface, if it has one,
-    `serial_number` that of its card, if the card tells it. `is_there` is False for a virtual
+    `serial_number` that of its card, if the card tells it. Guests get a function with `is_vdpa` by
+    vDPA. `is_there` is False for a virtual
     function that its card can create but hasn't created yet; its address isn't known.
     """
 
@@ -29,12 +30,13 @@ class PciDevice:
     is_there: bool = True
     max_functions: int = 0
     serial_number: str | None = None
+    is_vdpa: bool = False
 
     @property
     def kind(self) -> str:
-        """Return the type nova gives it: `type-PF`, `type-VF` or `type-PCI`."""
+        """Return the type nova gives it: `type-PF`, `type-VF`, `vdpa` or `type-PCI`."""
         if self.physical_function is not None:
-            return "type-VF"
+            return "vdpa" if self.is_vdpa else "type-VF"
         return "type-PF" if self.virtual_functions or self.max_functions else "type-PCI"
 
     def listed(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from virt.node.host_files import entries, is_gone, parsed_if_there, unreadable, 
 from virt.pci_device import PciDevice
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_VDPA = re.compile(r"vdpa\d+")
 _VIRTUAL_FUNCTION = re.compile(r"virtfn(\d+)")
 
 
@@ -60,6 +61,7 @@ def _pci_devices(directory: Path) -> list[PciDevice]:
             interface=next((one.name for one in entries(entry / "net")), None),
             virtual_functions=tuple(_virtual_functions(entry)),
             physical_function=_link(entry / "physfn"),
+            is_vdpa=any(_VDPA.fullmatch(one.name) for one in entries(entry)),
         )
         possible = _not_yet_there(device, entry)
         functions = (*device.virtual_functions, *(one.address for one in possible))

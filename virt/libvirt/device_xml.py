@@ -15,11 +15,15 @@ _UUID_LENGTH = 36
 
 @dataclass
 class LibvirtDevices:
-    """All of a host's devices that matter; see HostFacts for what each means."""
+    """All of a host's devices that matter; see HostFacts for what each means.
+
+    `vhosts` is path → address of the function that a guest has by this vDPA device.
+    """
 
     pci: list[PciDevice] = field(default_factory=list)
     creatable: dict[str, dict[str, int]] = field(default_factory=dict)
     mediated: list[MediatedDevice] = field(default_factory=list)
+    vhosts: dict[str, str] = field(default_factory=dict)
 
 
 def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> LibvirtDevices:
@@ -29,19 +33,22 @@ def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> Li
     """
     devices = LibvirtDevices()
     interfaces: dict[str, str] = {}
+    paths: dict[str, str] = {}
     by_name: dict[str, PciDevice] = {}
     for name, text in texts.items():
         what = f"device {name}"
         device = parse(text, what)
         capability = device.find("capability")
         kind = None if capability is None else capability.get("type")
-        if capability is None or kind not in ("pci", "mdev", "net"):
+        if capability is None or kind not in ("pci", "mdev", "net", "vdpa"):
             continue
         if kind == "net":
             parent = device.findtext("parent", "")
             if interface := capability.findtext("interface"):
                 # A card may have several; libvirt lists them in any order.
                 interfaces[parent] = min(interface, interfaces.get(parent, interface))
+        elif kind == "vdpa":
+            paths[device.findtext("parent", "")] = capability.findtext("chardev", "").strip()
         elif kind == "mdev":
             mediated = _mediated(name, device, capability)
             devices.mediated.append(replace(mediated, is_active=name not in defined))
@@ -55,9 +62,13 @@ def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> Li
             device,
             interface=interfaces.get(name),
             serial_number=serials.get(device.physical_function or device.address),
+            is_vdpa=name in paths,
         )
         for name, device in by_name.items()
     ]
+    devices.vhosts = {
+        path: by_name[name].address for name, path in paths.items() if name in by_name and path
+    }
     return devices
 
 

@@ -1,5 +1,6 @@
 """Reading libvirt's description of a guest (a domain, as it says)."""
 
+from collections.abc import Callable, Mapping
 from xml.etree import ElementTree
 
 from virt.libvirt.device_xml import address_of
@@ -10,8 +11,14 @@ from virt.node.facts import Guest
 _MOST_VCPUS = 2**16  # far above what any hypervisor lets a guest have
 
 
-def parse_guest(text: str, name: str) -> Guest:
-    """Read one guest. Raises MalformedXML, naming it, if its description makes no sense."""
+def parse_guest(
+    text: str, name: str, vhosts: Callable[[], Mapping[str, str]] = dict[str, str]
+) -> Guest:
+    """Read one guest. Raises MalformedXML, naming it, if its description makes no sense.
+
+    :param vhosts: returns path → address of the functions that guests have by vDPA; called if this
+        guest has such a path
+    """
     what = f"guest {name}"
     domain = parse(text, what)
     uuid = domain.findtext("uuid", "").strip().lower()
@@ -28,7 +35,7 @@ def parse_guest(text: str, name: str) -> Guest:
         memory_mb=memory_mb,
         memory_cells=_memory_cells(domain, memory_mb, what),
         mediated_devices=tuple(_mediated_devices(domain)),
-        pci_addresses=tuple(_pci_addresses(domain, what)),
+        pci_addresses=(*_pci_addresses(domain, what), *_vdpa_addresses(domain, vhosts)),
     )
 
 
@@ -91,6 +98,14 @@ def _pci_addresses(domain: ElementTree.Element, what: str) -> list[str]:
         *domain.findall("./devices/interface[@type='hostdev']/source/address"),
     ]
     return [address_of(one, what) for one in found]
+
+
+def _vdpa_addresses(
+    domain: ElementTree.Element, vhosts: Callable[[], Mapping[str, str]]
+) -> list[str]:
+    found = domain.findall("./devices/interface[@type='vdpa']/source")
+    known = vhosts() if found else {}
+    return [known[path] for one in found if (path := one.get("dev", "")) in known]
 
 
 def _cpus(text: str | None, what: str) -> frozenset[int]:

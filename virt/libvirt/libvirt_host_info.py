@@ -1,8 +1,9 @@
 """A host as libvirt, and its file system, describe it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from virt.libvirt import capabilities_xml as capabilities
 from virt.libvirt.device_xml import parse_devices
@@ -72,7 +73,13 @@ class LibvirtHostInfo:
 
     def guests(self) -> list[Guest]:
         """Return the guests; raises as HostInfo says."""
-        return [parse_guest(text, name) for name, text in self._hypervisor.guests().items()]
+        hypervisor = self._hypervisor
+
+        @cache
+        def vhosts() -> Mapping[str, str]:
+            return parse_devices(hypervisor.devices()).vhosts
+
+        return [parse_guest(text, name, vhosts) for name, text in hypervisor.guests().items()]
 
     def _guest_traits(self, described: str, architecture: str) -> dict[str, bool]:
         hypervisor, options = self._hypervisor, self._options

@@ -333,6 +333,19 @@ def test_devices_guests_may_have_are_listed_and_those_not_made_yet_are_not(make,
     ]
 
 
+def test_a_function_with_a_vdpa_device_is_listed_as_such(make, machine):
+    machine.add_card("0000:84:00.0", "ens1", total=2, present=2)
+    (machine.pci_device("0000:84:03.0") / "vdpa0").mkdir()
+
+    driver = make(pci__device_spec=['{"product_id": "154c"}'])
+
+    listed = json.loads(driver.get_available_resource("host1")["pci_passthrough_devices"])
+    assert [(one["dev_type"], one["parent_addr"]) for one in listed] == [
+        ("type-VF", "0000:84:00.0"),
+        ("vdpa", "0000:84:00.0"),
+    ]
+
+
 # What can't be read
 
 

@@ -90,6 +90,21 @@ def function_of_guest_xml(bus, function):
     )
 
 
+def vdpa_xml(number, parent):
+    """Return the vDPA device of a function, which guests get by a path."""
+    return (
+        f"<device><name>vdpa_vdpa{number}</name><parent>{parent}</parent><capability type='vdpa'>"
+        f"<chardev>/dev/vhost-vdpa-{number}</chardev></capability></device>"
+    )
+
+
+def vdpa_of_guest_xml(number):
+    return (
+        "<interface type='vdpa'><mac address='52:54:00:94:43:67'/>"
+        f"<source dev='/dev/vhost-vdpa-{number}'/><model type='virtio'/></interface>"
+    )
+
+
 def capabilities_xml(cells=((0, "0-3", 8192), (1, "4-7", 8192)), cpu="", threads=1):
     """Host capabilities. `cells` are (id, CPUs as first-last, MiB)."""
     described = ""

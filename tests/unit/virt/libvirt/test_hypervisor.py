@@ -18,6 +18,8 @@ from tests.unit.virt.libvirt.hosts import (
     guest_xml,
     mdev_xml,
     node_xml,
+    vdpa_of_guest_xml,
+    vdpa_xml,
 )
 from tests.unit.virt.libvirt.library import Altered
 from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
@@ -107,6 +109,19 @@ def test_devices_and_guests_are_read(libvirt, tmp_path):
     assert facts.creatable == {"pci_0000_84_00_0": {"nvidia-35": 2}}
     assert [one.uuid for one in facts.mediated_devices] == [mdev_uuid(1)]
     assert {one.interface for one in facts.pci_devices} == {None, "ens1"}
+
+
+def test_a_guest_has_the_function_of_its_vdpa_device(libvirt, tmp_path, monkeypatch):
+    guest = guest_xml(uuid(1), "first", devices=vdpa_of_guest_xml(0))
+    xml = node_xml(guest, COMPUTER, card_xml("ens1", 1, 2))
+    hypervisor = Hypervisor(hypervisor_of(tmp_path, xml))
+    known = hypervisor.devices()
+    # libvirt's test hypervisor refuses to have such devices
+    known["vdpa_vdpa0"] = vdpa_xml(0, "pci_0000_01_10_1")
+    monkeypatch.setattr(hypervisor, "devices", lambda: known)
+    host = info(hypervisor, tmp_path)
+    assert [one.pci_addresses for one in host.guests()] == [("0000:01:10.1",)]
+    assert {"type-PF", "type-VF", "vdpa"} <= {one.kind for one in host.facts().pci_devices}
 
 
 def test_a_models_features_are_written_out_by_libvirt(altered, tmp_path):

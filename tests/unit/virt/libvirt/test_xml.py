@@ -13,6 +13,8 @@ from tests.unit.virt.libvirt.hosts import (
     guest_xml,
     mdev_of_guest_xml,
     mdev_xml,
+    vdpa_of_guest_xml,
+    vdpa_xml,
 )
 from tests.unit.virt.node.hosts import mdev_uuid
 from virt.libvirt.capabilities_xml import (
@@ -204,6 +206,17 @@ class TestDevices:
         assert {first.physical_function, second.physical_function} == {card.address}
         assert first.kind == "type-VF"
 
+    def test_a_function_with_a_vdpa_device_is_one_for_vdpa(self):
+        found = devices(card_xml("ens1", 1, 2), vdpa_xml(0, "pci_0000_01_10_1"))
+        assert [one.kind for one in found.pci] == ["type-PF", "type-VF", "vdpa"]
+        assert found.pci[2].listed()["parent_addr"] == found.pci[0].address
+        assert found.vhosts == {"/dev/vhost-vdpa-0": "0000:01:10.1"}
+
+    @pytest.mark.parametrize("parent", ["computer", "pci_0000_99_00_0", ""])
+    def test_a_vdpa_device_that_is_of_no_function_is_left_out(self, parent):
+        found = devices(card_xml("ens1", 1, 1), vdpa_xml(0, parent))
+        assert ([one.kind for one in found.pci], found.vhosts) == (["type-PF", "type-VF"], {})
+
     @pytest.mark.parametrize("names", [("ens1", "ens1v0"), ("ens1v0", "ens1")])
     def test_a_card_with_several_interfaces_has_the_same_one_each_time(self, names):
         nets = "".join(
@@ -296,6 +309,15 @@ class TestGuests:
         guest = parse_guest(guest_xml(uuid(1), devices=inside), "g")
         assert guest.mediated_devices == (mdev_uuid(1),)
         assert guest.pci_addresses == ("0000:01:10.2",)
+
+    def test_a_function_that_it_has_by_vdpa(self):
+        known = {"/dev/vhost-vdpa-0": "0000:01:10.1", "/dev/vhost-vdpa-1": "0000:01:10.2"}
+        text = guest_xml(uuid(1), devices=vdpa_of_guest_xml(1) + vdpa_of_guest_xml(7))
+        assert parse_guest(text, "g", lambda: known).pci_addresses == ("0000:01:10.2",)
+
+    def test_a_guest_without_vdpa_needs_no_list_of_devices(self):
+        text = guest_xml(uuid(1), devices=function_of_guest_xml(1, 2))
+        assert parse_guest(text, "g", pytest.fail).pci_addresses == ("0000:01:10.2",)
 
     @pytest.mark.parametrize(
         ("old", "new"),
