@@ -77,9 +77,14 @@ def settings_at(url):
 @pytest.fixture
 def openstack(openstack_program, url, tmp_path):
     """Return a function that runs `openstack`, and returns code, output and errors."""
+    return runner(url, tmp_path)
+
+
+def runner(url, folder):
+    """Return a function that runs `openstack` in a folder, and returns code, output and errors."""
 
     def run(command, **more):
-        return programs.run(command, settings_at(url) | more, tmp_path)
+        return programs.run(command, settings_at(url) | more, folder)
 
     return run
 

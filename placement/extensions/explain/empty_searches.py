@@ -10,6 +10,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from placement.errors import PlacementError
 from placement.http.call import Call
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ _LONGEST_SHOWN = 2_000
 _MOST_KNOWN = 500
 #: the share of a worker's time that explanations may take, and how many seconds it may save up
 _SHARE, _SAVED = 0.1, 1.0
+#: in clouds of so many trees it costs little to find out which moves would help
+_FEW_TREES = 64
 
 
 class EmptySearchMemory(Protocol):
@@ -71,27 +76,19 @@ class EmptySearches:
 
     def tell(self, call: Call, snapshot: "Snapshot", request: "CandidateRequest") -> None:
         """Log that a search found nothing, and why; remember it."""
-        # imported here because most processes never have an empty search
-        from placement.extensions.explain.handler import relaxing_of
-        from placement.extensions.explain.operation import why_empty
-
         query = call.environ.get("QUERY_STRING", "")
         memory = self._memory()
         if memory is not None:
             memory.found_nothing(query)
 
         def why() -> str:
-            reason = why_empty(call.database, snapshot, request, relaxing_of(call))
+            reason = _reason(call, snapshot, request)
             if memory is not None:
                 memory.explained(query, reason)
             return reason
 
-        self.log(
-            call.context.request_id,
-            call.context.global_request_id,
-            query[:_LONGEST_SHOWN],
-            why,
-        )
+        context = call.context
+        self.log(context.request_id, context.global_request_id, query[:_LONGEST_SHOWN], why)
 
     def log(
         self,
@@ -156,3 +153,24 @@ class EmptySearches:
         notes = [f"{count} more since the last line"] if count else []
         notes += [f"{skipped} other searches not explained"] if skipped else []
         return f" ({', '.join(notes)})" if notes else ""
+
+
+def _reason(call: Call, snapshot: "Snapshot", request: "CandidateRequest") -> str:
+    # imported here because most processes never have an empty search
+    from placement.extensions.explain.handler import relaxing_of
+    from placement.extensions.explain.operation import why_empty
+    from placement.extensions.what_if.changed_cloud import WhatIf
+
+    budget = relaxing_of(call)
+    reason = why_empty(call.database, snapshot, request, budget)
+    if len(snapshot.forest.roots) > _FEW_TREES:
+        return reason
+    try:
+        found = call.moves(call, request, WhatIf(call.snapshot, {}), budget)
+    except (PlacementError, SQLAlchemyError):
+        return reason
+    if found is None:
+        return reason
+    moves = found["change"]["move"]
+    who = "1 consumer" if moves == 1 else f"{moves} consumers"
+    return f"{reason}; moving {who} would make room"

@@ -27,7 +27,7 @@ def as_json(room: Room, constraints: Constraints, naming: Naming) -> Json:
         return {"root": roots[root], "name": names[root]}
 
     moves = []
-    amounts: dict[str, int] = {}
+    amounts: dict[str, int] = {} if room.wish.by is None else {room.wish.by: 0}
     classes = room.cloud.names.classes
     for number, (holder, place) in enumerate(room.plan.moves if room.plan else ()):
         allocations: dict[str, dict[str, int]] = {}

@@ -1,5 +1,7 @@
 """An explanation of an empty search names the moves that would help (extensions.rst)."""
 
+import logging
+
 import pytest
 
 from placement.http.extensions import PREFIX
@@ -64,3 +66,22 @@ def test_no_time_is_left_for_moves(new_service):
     provider(service, "a", A, VCPU=8)
     hold(service, ONE, **{A: {"VCPU": 2}})
     assert explained(service, "resources=VCPU:8")["verdict"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("guests", "told"),
+    [([ONE], "; moving 1 consumer would make room"), ([ONE, TWO], ""), ([], "")],
+)
+def test_the_log_line_names_moves(service, caplog, guests, told):
+    """With TWO, which fills the other host, nobody can move."""
+    provider(service, "a", A, VCPU=8)
+    provider(service, "b", B, VCPU=4)
+    for consumer, host, vcpus in ((ONE, A, 2), (TWO, B, 4)):
+        if consumer in guests:
+            hold(service, consumer, **{host: {"VCPU": vcpus}})
+    caplog.set_level(logging.INFO, "placement.explain")
+    wanted = 8 if guests else 9
+    expect(service.get(f"/allocation_candidates?resources=VCPU:{wanted}"), 200)
+
+    (line,) = (one.getMessage() for one in caplog.records if one.name == "placement.explain")
+    assert line.partition(")")[2] == told
