@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import compiled_once, responses_hook
+from tests import compiled_once, compiling, responses_hook
 
 # no test depends on the speed of the machine
 settings.register_profile("untimed", settings.default, deadline=None)
@@ -28,6 +28,15 @@ def pytest_xdist_auto_num_workers() -> int:
     """
     said = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
     return int(said) if said else 2 * len(os.sched_getaffinity(0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """Have one worker compile what all of them import."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    with compiling.by_one_process():
+        return (yield)
 
 
 def pytest_collection_finish() -> None:
