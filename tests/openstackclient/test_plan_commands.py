@@ -38,7 +38,7 @@ def hold(url, consumer, host, vcpus):
 
 
 @pytest.fixture
-def openstack(url, tmp_path):
+def openstack(openstack_program, url, tmp_path):
     """Return a function that runs `openstack`, and returns code, output and errors."""
     return runner(url, tmp_path)
 
