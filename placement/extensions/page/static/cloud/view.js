@@ -5,7 +5,7 @@ import { element, show } from "../dom.js";
 import { keeping } from "../keeping.js";
 import { failure, named, notice, tellReading, toAggregate, toTree } from "../links.js";
 import { sumsOf } from "../model/cloud.js";
-import { Scale } from "../model/measures.js";
+import { MEASURES, Scale } from "../model/measures.js";
 import { TraitRoots } from "../model/trait_roots.js";
 import { addressOf, refine } from "../place.js";
 import { VirtualList } from "../virtual_list.js";
@@ -17,11 +17,16 @@ import { groupsOf } from "./groups.js";
 import { Health } from "./health.js";
 import { HeatMap } from "./heat_map.js";
 
+/** so many trees stand in an address */
+const MOST_LOST = 200;
+
 export function cloudView(place, live) {
   live.begin();
   let chosen = chosenIn(place.query);
   /** the last sample that is drawn */
   let sample = null;
+  /** what the map shows of trees */
+  let scale = null;
   const intro = element("div", { class: "intro" });
   const health = new Health(live);
   const classes = element("section", { class: "panel", "aria-label": "Resource classes" });
@@ -33,14 +38,15 @@ export function cloudView(place, live) {
     label: "Trees, the fullest first",
     height: 34,
     kind: "hosts",
-    heads: ["Tree", "", "Used", "Free"],
-    cells: ({ uuid, name, sums }) => [
+    cells: ({ uuid, name, sums, host }) => [
       toTree(uuid, name),
       bar(sums.used, sums.capacity),
       sums.over ? element("strong", { class: "bad" }, "over") : percent(sums.used, sums.capacity),
       amount(Math.max(sums.capacity - sums.used, 0), chosen.class),
-    ],
+      chosen.show !== "used" && element("span", { class: "quiet", title: scale.told(host) }, scale.told(host)),
+    ].filter(Boolean),
   });
+  const listTitle = element("h2");
   const aggregates = new VirtualList({
     label: "Aggregates",
     height: 34,
@@ -67,7 +73,7 @@ export function cloudView(place, live) {
       mapSaid,
       map.node,
     ),
-    element("section", { class: "panel" }, element("h2", {}, "The fullest first"), hosts.node),
+    element("section", { class: "panel" }, listTitle, hosts.node),
     aggregatesPanel,
   );
   const node = element("div", { class: "cloud" });
@@ -105,12 +111,25 @@ export function cloudView(place, live) {
     const having = within.filter(({ classes: own }) => own.has(chosen.class));
     show(mapTitle, `${count(having.length, "tree")} with ${chosen.class}`);
     drawMap(having);
-    const listed = having.map((host) => ({ uuid: host.uuid, name: host.name, sums: host.classes.get(chosen.class) }));
-    hosts.set(listed.sort(byShare));
+    list(having);
     const found = chosen.aggregate ? [] : cloud.byAggregate(chosen.class);
     aggregatesPanel.hidden = !found.length;
     rest.classList.toggle("alone", !found.length);
     aggregates.set(found);
+  }
+
+  /** List trees, beginning with those that have most of what the map shows. */
+  function list(having) {
+    const { first, label } = MEASURES.get(chosen.show);
+    const isUsed = chosen.show === "used";
+    if (listTitle.textContent !== first) {
+      show(listTitle, first);
+      hosts.node.classList.toggle("measured", !isUsed);
+      hosts.node.setAttribute("aria-label", `Trees, ${first.toLowerCase()}`);
+      hosts.setHeads(["Tree", "", "Used", "Free", ...(isUsed ? [] : [label])]);
+    }
+    const listed = having.map((host) => ({ uuid: host.uuid, name: host.name, sums: host.classes.get(chosen.class), host, part: scale.of(host).part ?? -1 }));
+    hosts.set(listed.sort(isUsed ? byShare : (one, other) => other.part - one.part));
   }
 
   function drawMap(having) {
@@ -120,10 +139,12 @@ export function cloudView(place, live) {
       chosen.show === "fits" && !fits && (chosen.flavor ? (fitting.error ?? "It is being counted.") : "Say what one server needs."),
       chosen.by === "trait" && (!chosen.like ? "Say what the traits begin with." : groups === null && "The traits are being read."),
       chosen.by && chosen.in && element("a", { href: addressWith(chosen, { in: "" }) }, "Show all groups"),
+      chosen.by && chosen.in && groups?.length === 1 && toLoss(groups[0].hosts),
     ].filter(Boolean);
     show(mapSaid, said.map((text, at) => [at ? " " : "", text]));
     mapSaid.hidden = !said.length;
-    keeping(map.shown, () => map.set(groups ?? [], new Scale(chosen.show, chosen.class, having, fits)));
+    scale = new Scale(chosen.show, chosen.class, having, fits);
+    keeping(map.shown, () => map.set(groups ?? [], scale));
   }
 
   draw();
@@ -177,7 +198,7 @@ function headline(cloud, within, sums, aggregate) {
       "p",
       { class: "quiet" },
       aggregate
-        ? [named("aggregates", aggregate), " ", element("a", { href: addressOf("cloud") }, "Show all trees")]
+        ? [named("aggregates", aggregate), " ", element("a", { href: addressOf("cloud") }, "Show all trees"), " ", toLoss(within)]
         : `${count(cloud.hosts.size, "tree")} of ${count(cloud.providers, "provider")}.`,
       fullest && ` ${fullest[0]} is the fullest class: ${percent(fullest[1].used, fullest[1].capacity)} used.`,
     ),
@@ -190,6 +211,13 @@ function headline(cloud, within, sums, aggregate) {
         over.length > 5 ? ` and ${number(over.length - 5)} more.` : ".",
       ),
   ];
+}
+
+/** Return a link to what would be if these were lost; null if they are too many for an address. */
+function toLoss(hosts) {
+  if (hosts.length > MOST_LOST) return null;
+  const query = new URLSearchParams({ each: "these", sets: hosts.map(({ uuid }) => uuid).join(",") });
+  return element("a", { href: addressOf("plans", ["survives"], query) }, "Can they be lost?");
 }
 
 function stockless() {

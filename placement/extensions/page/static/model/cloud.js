@@ -19,7 +19,7 @@ function add(sums, other) {
 
 /**
  * Return what the page keeps of a tree, as `GET /berth/v1/provider_trees` shows it.
- * @returns {{uuid, name, uuids: string[], names: string[], classes: Map, own: string[],
+ * @returns {{uuid, name, order, uuids: string[], names: string[], classes: Map, own: string[],
  *   aggregates: string[], over: number, changed: number|null}} `own`: aggregates of the root;
  *   `aggregates`: of any provider; `over`: how many inventories have more used than there is;
  *   `changed`: when the page heard of a change, in milliseconds
@@ -39,6 +39,7 @@ export function summary(tree, changed = null) {
   return {
     uuid: tree.root,
     name: root.name,
+    order: orderOf(root.name),
     uuids: tree.providers.map(({ uuid }) => uuid),
     names: tree.providers.map(({ name }) => name),
     classes,
@@ -62,6 +63,22 @@ function amountsOf({ inventories = {}, usages = {} }) {
       const largest = Math.max(capacity - used, 0);
       return [name, { total, reserved, capacity, used, providers: 1, over: Number(used > capacity), largest }];
     });
+}
+
+/** so many digits of a number count for the order of names */
+const DIGITS = 12;
+
+/**
+ * Return a text that stands in the order of people where its name does: host2 before host10. To
+ * compare such texts is many times as fast as to ask the browser's collation each time.
+ */
+export function orderOf(name) {
+  return name.toLowerCase().replaceAll(/[0-9]+/g, (digits) => digits.padStart(DIGITS, "0"));
+}
+
+function byName(one, other) {
+  if (one.order !== other.order) return one.order < other.order ? -1 : 1;
+  return one.name < other.name ? -1 : Number(one.name > other.name);
 }
 
 /** All trees. */
@@ -116,8 +133,7 @@ export class Cloud {
       const hosts = new Map(this.hosts);
       const known = this.sorted.map(({ uuid }) => hosts.get(uuid)).filter(Boolean);
       for (const { uuid } of known) hosts.delete(uuid);
-      const order = new Intl.Collator("en", { numeric: true }).compare;
-      this.sorted = [...known, ...hosts.values()].sort((one, other) => order(one.name, other.name));
+      this.sorted = [...known, ...hosts.values()].sort(byName);
       this.isSorted = true;
     }
     return this.sorted;

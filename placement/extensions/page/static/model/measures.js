@@ -4,13 +4,14 @@ import { amount, count, number, percent } from "../words.js";
 
 /** milliseconds after which a change is no longer one of late */
 export const LATELY = 3_600_000;
-/** what can be chosen, by its name in addresses: `{label, ends}`; `ends` say what 0 and 1 mean */
+/** what can be chosen, by its name in addresses: `{label, first, ends}`: `first` says how
+ * a list of trees begins with those that have most of it, `ends` what 0 and 1 mean */
 export const MEASURES = new Map([
-  ["used", { label: "Used share", ends: ["unused", "full"] }],
-  ["free", { label: "Free amount", ends: ["nothing free", "the most of any tree"] }],
-  ["split", { label: "Fragmentation", ends: ["all free in one piece", "free in many small pieces"] }],
-  ["fits", { label: "How many of a flavor fit", ends: ["none", "the most of any tree"] }],
-  ["changed", { label: "Changed lately", ends: ["not in the last hour", "just now"] }],
+  ["used", { label: "Used share", first: "The fullest first", ends: ["unused", "full"] }],
+  ["free", { label: "Free amount", first: "The most free first", ends: ["nothing free", "the most of any tree"] }],
+  ["split", { label: "Fragmentation", first: "The most fragmented first", ends: ["all free in one piece", "free in many small pieces"] }],
+  ["fits", { label: "How many of a flavor fit", first: "The most room first", ends: ["none", "the most of any tree"] }],
+  ["changed", { label: "Changed lately", first: "The last change first", ends: ["not in the last hour", "just now"] }],
 ]);
 
 /** Return which measure a name of an address means. */

@@ -1,11 +1,10 @@
 /** Which searches found nothing lately: each leads to why. */
 
-import { wideTable } from "../drawings/table.js";
 import { element } from "../dom.js";
 import { asked } from "../model/query.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
-import { number } from "../words.js";
+import { count, number } from "../words.js";
 
 /** Return the searches of the last hour that found nothing; null: they may not be read. */
 export async function emptySearches(signal) {
@@ -26,7 +25,7 @@ export function lately(found) {
     element("code", {}, "openstack flavor show"),
     ".",
   );
-  return element("section", { class: "panel" }, hint, found && told(found));
+  return [element("section", { class: "panel" }, hint), found && element("section", { class: "panel" }, told(found))];
 }
 
 function told({ searches, queries }) {
@@ -37,18 +36,23 @@ function told({ searches, queries }) {
   const others = searches - queries.reduce((sum, one) => sum + one.searches, 0);
   return [
     element("h2", {}, "Found nothing in the last hour"),
-    wideTable({
-      label: "Searches that found nothing",
-      heads: ["Search", "Why, as told then", "Last", "Times"],
-      items: queries,
-      cells: ({ query, reason, last, searches: times }) => [
-        element("a", { href: addressOf("why", [], asked(query)) }, asked(query)),
-        reason ?? "–",
-        new Date(last).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }),
-        number(times),
-      ],
-      numeric: 2,
-    }),
+    element(
+      "ul",
+      { class: "nearest", "aria-label": "Searches that found nothing" },
+      queries.map(({ query, reason, last, searches: times }) =>
+        element(
+          "li",
+          {},
+          element("a", { class: "anywhere", href: addressOf("why", [], asked(query)) }, asked(query)),
+          element("span", { class: "quiet" }, ` ${count(times, "time")}, last at ${minuteOf(last)}`),
+          reason && element("p", { class: "anywhere", dir: "auto" }, reason),
+        ),
+      ),
+    ),
     others > 0 && element("p", { class: "quiet" }, `And ${number(others)} more, whose queries aren't remembered.`),
   ];
+}
+
+function minuteOf(time) {
+  return new Date(time).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 }

@@ -3,7 +3,7 @@
 import re
 
 from tests.browsing import expect
-from tests.functional.placement.extensions.page.clouds import GPU, SERVER, held, numbered
+from tests.functional.placement.extensions.page.clouds import AGGREGATE, GPU, SERVER, held, numbered
 
 UNNUMBERED = "resources=VCPU:4"
 
@@ -111,3 +111,21 @@ def test_flavors_are_counted_beside_each_other(open_page, small_cloud):
     bars = page.get_by_role("list", name="How many fit into how many trees").get_by_role("listitem")
     expect(bars.first).to_contain_text("tree")
     assert "beside=large+VCPU%3A64" in page.url
+
+
+def test_the_worst_fragmented_tree_stands_first(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/cloud?class=MEMORY_MB")
+    page.get_by_role("combobox", name="Show").select_option("Fragmentation")
+    rows = page.get_by_role("table", name="Trees, the most fragmented first").get_by_role("row")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(1)).to_contain_text(re.compile("the largest free piece is .* of .* free"))
+    page.get_by_role("combobox", name="Show").select_option("Used share")
+    fullest = page.get_by_role("table", name="Trees, the fullest first")
+    expect(fullest.get_by_role("link")).to_have_text(["compute3", "compute2", "compute1"])
+
+
+def test_a_group_leads_to_whether_it_can_be_lost(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/cloud?by=aggregate&in={numbered(AGGREGATE, 2)}")
+    page.get_by_role("link", name="Can they be lost?").click()
+    expect(page.get_by_role("heading", name="Losses that can be absorbed")).to_be_visible()
+    expect(page.locator(".figure")).to_have_text("1 of 1")

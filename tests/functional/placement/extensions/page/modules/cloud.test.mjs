@@ -66,3 +66,13 @@ test("what changes keeps the order by name", () => {
   assert.deepEqual(cloud.list().map(({ name }) => name), ["0", "a", "aa", "b"]);
   assert.equal(cloud.list()[3].classes.get("VCPU").used, 9);
 });
+
+test("names stand in the order of people", () => {
+  const cloud = new Cloud();
+  const names = ["Rack1", "host10", "host2", "rack1-host3", "host1000000000000000", "host-b", "Host2"];
+  for (const name of names) cloud.take({ root: name, providers: [{ uuid: name, name }] });
+  assert.deepEqual(
+    cloud.list().map(({ name }) => name),
+    ["host-b", "Host2", "host2", "host10", "host1000000000000000", "Rack1", "rack1-host3"],
+  );
+});
