@@ -13,14 +13,19 @@ from pathlib import Path
 HERE = Path(__file__).parent
 TESTS = (
     "tests/functional/placement/extensions/page/test_views.py",
+    "tests/functional/placement/extensions/page/test_operators.py",
     "tests/functional/placement/extensions/page/test_plans.py",
+    "tests/functional/placement/extensions/page/test_questions.py",
     "tests/functional/compute/maintenance/test_drawn_files.py",
 )
 #: name of the picture → that of the tests' screenshot
 PICTURES = {
     **{
         f"page_{view}": view
-        for view in ("cloud", "map", "trees", "consumer", "why", "capacity", "plans", "reshape")
+        for view in (
+            *("cloud", "map", "suspects", "trees", "consumer", "searches", "why", "capacity"),
+            *("flavors", "plans", "reshape"),
+        )
     },
     "file_reshape": "file-reshape",
 }

@@ -1,6 +1,7 @@
 """What only the operator knows of: names for ids, and which searches found nothing."""
 
 import json
+import logging
 
 import pytest
 
@@ -53,7 +54,8 @@ def test_names_stand_beside_ids_which_a_click_copies(open_page, cloud, names_fil
     expect(aggregates.get_by_role("link", name=numbered(AGGREGATE, 1))).to_be_visible()
 
 
-def test_a_search_that_found_nothing_leads_to_why(open_page, cloud):
+def test_a_search_that_found_nothing_leads_to_why(open_page, cloud, screenshots, caplog):
+    caplog.set_level(logging.INFO, "placement.explain")
     for query in ("resources=VGPU:9&limit=1000", "resources=VGPU:9&limit=1000", "resources=VGPU:8"):
         assert cloud.service.get(f"/allocation_candidates?{query}").status_code == 200
     page = open_page(cloud.ui)
@@ -62,5 +64,7 @@ def test_a_search_that_found_nothing_leads_to_why(open_page, cloud):
     searches = page.get_by_role("list", name="Searches that found nothing")
     expect(searches.get_by_role("listitem")).to_have_count(2)
     expect(searches.get_by_role("listitem").first).to_contain_text("2\N{NO-BREAK SPACE}times")
+    expect(searches.get_by_role("listitem").first).to_contain_text("3 short of VGPU 9")
+    screenshots(page, "searches")
     searches.get_by_role("link", name="resources=VGPU:9").click()
     expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()

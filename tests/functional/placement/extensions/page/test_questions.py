@@ -98,7 +98,7 @@ def test_a_link_is_copied(open_page, small_cloud):
     assert page.evaluate("navigator.clipboard.readText()") == page.url
 
 
-def test_flavors_are_counted_beside_each_other(open_page, small_cloud):
+def test_flavors_are_counted_beside_each_other(open_page, small_cloud, screenshots):
     page = open_page(f"{small_cloud.ui}#/capacity?resources=VGPU:1")
     page.get_by_label("Beside it, a flavor a line").fill("large VCPU:64\nhuge VGPU:9")
     page.get_by_role("button", name="Count").click()
@@ -111,6 +111,7 @@ def test_flavors_are_counted_beside_each_other(open_page, small_cloud):
     bars = page.get_by_role("list", name="How many fit into how many trees").get_by_role("listitem")
     expect(bars.first).to_contain_text("tree")
     assert "beside=large+VCPU%3A64" in page.url
+    screenshots(page, "flavors")
 
 
 def test_the_worst_fragmented_tree_stands_first(open_page, small_cloud):

@@ -55,7 +55,7 @@ def test_an_aggregate_shows_its_trees_alone(open_page, small_cloud):
     expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
 
 
-def test_the_line_of_health_leads_to_what_is_wrong(open_page, changing_cloud):
+def test_the_line_of_health_leads_to_what_is_wrong(open_page, changing_cloud, screenshots):
     path = f"/resource_providers/{numbered(GPU, 6)}/inventories/VGPU"
     generation = changing_cloud.service.get(path).json["resource_provider_generation"]
     changing_cloud.put(path, {"total": 2, "resource_provider_generation": generation})
@@ -75,6 +75,7 @@ def test_the_line_of_health_leads_to_what_is_wrong(open_page, changing_cloud):
     rows = page.get_by_role("group", name="Suspects").get_by_role("row")
     expect(rows).to_have_count(2)
     expect(rows.last).to_contain_text("3 of VGPU are allocated")
+    screenshots(page, "suspects")
 
 
 def test_the_map_is_grouped_and_zooms(open_page, small_cloud, screenshots):
