@@ -7,6 +7,7 @@ import argparse
 import logging
 import socket
 import sys
+import tempfile
 from typing import Any
 
 from oslo_config import cfg
@@ -41,6 +42,7 @@ def serve(arguments: argparse.Namespace) -> int:
     with told(PROGRAM, wants_json=wants_json):
         refuse_shared_environment()
         refuse_other_gunicorn()
+        _refuse_without_temporary_files()
         in_force = ConfigurationInForce(arguments)
         refusal = None
         if not arguments.unix_socket:
@@ -99,6 +101,17 @@ def serve(arguments: argparse.Namespace) -> int:
         measured=measured,
     ).run()
     return 0
+
+
+def _refuse_without_temporary_files() -> None:
+    """Raise ConfigurationRefused if there is no folder for the files that each worker needs."""
+    try:
+        tempfile.gettempdir()
+    except OSError as error:
+        raise ConfigurationRefused(
+            f"can't make temporary files: {error.strerror}. Let TMPDIR name a folder that this "
+            "user can write to, such as /dev/shm."
+        ) from error
 
 
 def _listen(port: int) -> socket.socket:

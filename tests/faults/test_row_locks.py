@@ -181,6 +181,35 @@ def test_the_limits_for_locks_and_for_silence_may_be_shorter(service, database_u
     assert found == {(409, "placement.concurrent_update")}
 
 
+def several(service):
+    """Allocate from both providers for several consumers; the lower id is locked first."""
+    held = {
+        numbered("9", number): holding({uuid: {"VCPU": 1} for uuid in (ROOT, SECOND)})
+        for number in range(2)
+    }
+    return service.post("/allocations", held)
+
+
+def reshape(service):
+    """Reshape both providers."""
+    stocks = {uuid: stock(1, VCPU=TOTAL) for uuid in (ROOT, SECOND)}
+    return service.post("/reshaper", {"inventories": stocks, "allocations": {}})
+
+
+@pytest.mark.parametrize("options", [{}], indirect=True, ids=["short limits"])
+@pytest.mark.parametrize("write", [several, reshape])
+def test_what_a_write_holds_while_it_waits_for_another_provider_is_given_back_in_between(
+    service, database_url, beside, write
+):
+    with transaction(database_url) as other:
+        lock(other, SECOND)
+        beside(write, service)
+        wait_until_somebody_waits(database_url)
+        assert claim(service, ROOT).status == 204
+        wanted = holding({ROOT: {"VCPU": 1}}, generation=1)
+        assert service.put(f"/allocations/{NEW}", wanted).status == 204
+
+
 def test_a_consumer_created_concurrently_is_a_conflict_and_no_lack_of_capacity(
     service, database_url, beside
 ):

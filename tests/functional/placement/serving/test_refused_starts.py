@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -40,6 +41,15 @@ def test_a_port_in_use(refused, taken, tmp_path):
     line = refused("--port", str(taken))
     assert f"can't serve on 127.0.0.1 port {taken}: Address already in use." in line
     assert not (tmp_path / "placement.db").exists()
+
+
+def test_no_folder_for_temporary_files(refused, tmp_path, monkeypatch):
+    """As on a read-only file system: gunicorn keeps such a file for each worker."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "missing")])
+    line = refused()
+    assert "can't make temporary files: No usable temporary directory found in" in line
+    assert "Let TMPDIR name a folder that this user can write to" in line
 
 
 def test_an_address_of_another_machine(refused):
