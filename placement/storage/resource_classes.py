@@ -8,7 +8,7 @@ import os_resource_classes
 import sqlalchemy as sa
 
 from placement.domain.names import FIRST_CUSTOM_CLASS_ID
-from placement.errors import ResourceClassNotFound
+from placement.errors import IdsUsedUp, ResourceClassNotFound
 from placement.storage.database import galera_locks
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Connection
@@ -17,6 +17,8 @@ from placement.storage.tables import allocations, inventories, resource_classes,
 
 #: id = index; written to every database at start-up
 STANDARD_NAMES: tuple[str, ...] = tuple(os_resource_classes.STANDARDS)
+#: that of 32 bits, as in the tables of OpenStack Placement
+_LARGEST_ID = 2**31 - 1
 _STANDARD_IDS = {name: index for index, name in enumerate(STANDARD_NAMES)}
 
 _NAMED = sa.select(resource_classes.c.id, resource_classes.c.name).where(
@@ -123,11 +125,13 @@ def stored(connection: Connection, names: Iterable[str]) -> set[str]:
 
 
 def insert_custom(connection: Connection, names: Collection[str]) -> None:
-    """Store custom classes under the next free ids."""
+    """Store custom classes under the next free ids. Raises IdsUsedUp."""
     if not names:
         return
     newest = connection.execute(sa.select(sa.func.max(resource_classes.c.id))).scalar()
     next_id = max(FIRST_CUSTOM_CLASS_ID, (newest or 0) + 1)
+    if next_id + len(names) - 1 > _LARGEST_ID:
+        raise IdsUsedUp()
     rows = [{"id": row_id, "name": name} for row_id, name in enumerate(sorted(names), next_id)]
     connection.execute(sa.insert(resource_classes), rows)
 

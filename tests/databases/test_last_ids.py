@@ -96,6 +96,17 @@ def test_a_write_that_needs_one_says_so_and_changes_nothing(
     assert service.get("/allocation_candidates?resources=VCPU:1").status_code == 200
 
 
+def test_a_class_beyond_the_last_one_says_so_until_that_is_deleted(service, database_url):
+    """The next id is one more than the highest."""
+    row = f"INSERT INTO resource_classes (id, name) VALUES ({LAST}, 'CUSTOM_LAST')"
+    change(database_url, row)
+    answer = service.put("/resource_classes/CUSTOM_NEXT")
+    assert answer.status_code == 507, answer.text
+    assert "has no number left for a new row. Nothing was changed." in answer.text
+    expect(service.delete("/resource_classes/CUSTOM_LAST"), 204)
+    expect(service.put("/resource_classes/CUSTOM_NEXT"), 201)
+
+
 def test_the_documented_statements_mend_it(service, database_url, database_kind):
     use_up(database_url, database_kind, "allocations", "consumers", "inventories")
     for write in (claim, add_inventory):
