@@ -13,6 +13,7 @@ from compute.report.consumers.resource_request import ResourceRequest
 from compute.requests import own_amounts, pci_groups
 from compute.requests.features import image_traits, memory
 from compute.requests.features.feature_traits import (
+    DEVICE_PROFILE,
     check_features,
     root_traits_of_features,
     traits_of_features,
@@ -259,7 +260,7 @@ def _judge(name: str, value: str, settings: Settings) -> str:
             if in_placement
             else "PciPassthroughFilter judges it, [filter_scheduler]" + ("pci_in_placement is off")
         )
-    if name == "accel:device_profile" and value:
+    if name == DEVICE_PROFILE and value:
         return "cyborg knows the devices"
     if not colon:
         return "" if name == "group_policy" else f"{_UNSCOPED} judge it"

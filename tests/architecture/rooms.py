@@ -180,7 +180,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "pci": {"exceptions", "provider_tree", "requests.reading"},
         # the one placement of what a guest asks for: pure
         "shares": {
-            *("consumers", "pci.devices", "pci.tags", "provider_tree", "records", "requests"),
+            *("consumers", "pci.devices", "pci.tags", "provider_tree", "requests"),
             "report.consumers.resource_request",
         },
         "report": {"config", "exceptions", "provider_tree"},
@@ -259,9 +259,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             *("maintenance.provider_details", "records", "report"),
         },
         # what guests ask for when they move, for the commands that plan moves
-        "maintenance.moving": {
-            *("provider_tree", "records", "report", "requests", "shares"),
-        },
+        "maintenance.moving": {"provider_tree", "records", "report", "requests"},
         # what guests should have, for the commands that compare it with placement
         "maintenance.guests": {
             *("consumers", "exceptions", "maintenance.provider_details", "provider_tree"),

@@ -14,9 +14,9 @@ from compute.provider_tree.allocation_records import ProviderAmounts
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.requests.as_held import as_held
 from compute.requests.guest_request import amounts_of
 from compute.requests.translation import healed_request
-from compute.shares.as_held import as_held
 from compute.shares.giver import Giver
 from compute.shares.placing import UNSUFFIXED
 

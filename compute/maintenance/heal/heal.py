@@ -38,6 +38,7 @@ from compute.report.consumers.allocations import CONSUMER_GENERATION_VERSION
 from compute.report.consumers.consumer import write_consumer
 from compute.report.wire.context import RequestContext
 from compute.requests.guest_request import amounts_of
+from compute.requests.running import has_device_profile
 from compute.shares.known import devices
 
 
@@ -291,7 +292,7 @@ class Healer:
         self, instance: Instance, current: Mapping[str, Any]
     ) -> tuple[PlacedShares, dict[str, str]]:
         """Return all allocations that the instance should have, and provider uuid → name."""
-        if "accel:device_profile" in instance.flavor.extra_specs:
+        if has_device_profile(instance.flavor):
             raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
         tree = self._trees.of(node_uuid(self._cell, instance))
         share = own_share(holding_of(self._cell, instance))

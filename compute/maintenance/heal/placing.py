@@ -15,6 +15,7 @@ from compute.provider_tree.cells import stays_together
 from compute.records.instance import Instance
 from compute.report.consumers.resource_request import ResourceRequest
 from compute.requests.guest_request import amounts_of
+from compute.requests.running import runs_on_cells
 from compute.shares.giver import Giver
 from compute.shares.known import ToldShares
 from compute.shares.placing import places_of, possible_givers
@@ -28,8 +29,6 @@ ROOT, ROOM, ONLY = "the root has the class", "there is room", "no other has the 
 
 #: what an instance has on NUMA cells
 _OF_CELLS = ("VCPU", "PCPU", "MEMORY_MB")
-#: extra specs of instances that run on certain cells
-_CONFINING = frozenset({"hw:cpu_policy", "hw:numa_nodes", "hw:mem_page_size"})
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def _reason(
         return f"{teller.by} says so"
     if name in _OF_CELLS and (gone := [one for teller in told for one in teller.missing]):
         raise _unknown(instance, name, f"its record names {', '.join(gone)}, which isn't there")
-    if name == "DISK_GB" or (stays_together(name) and not _is_confined(instance)):
+    if name == "DISK_GB" or (stays_together(name) and not runs_on_cells(instance.flavor)):
         return ROOM
     if len(able) > 1:
         where = ", ".join(sorted(able.values()))
@@ -134,8 +133,3 @@ def _reason(
     if not able and name == VGPU:
         raise _unknown(instance, name, "no provider of its node has any")
     return ONLY
-
-
-def _is_confined(instance: Instance) -> bool:
-    """Say whether the instance runs on certain NUMA cells, and not wherever there is room."""
-    return not _CONFINING.isdisjoint(instance.flavor.extra_specs)

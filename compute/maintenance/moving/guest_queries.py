@@ -12,11 +12,11 @@ from compute.maintenance.moving.askable import is_askable
 from compute.provider_tree.allocation_records import Amounts, ProviderAmounts
 from compute.records.instance import Instance
 from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.requests.as_held import as_held
 from compute.requests.guest_request import amounts_of
 from compute.requests.reading.refusal import Refused
 from compute.requests.settings import Settings
 from compute.requests.translation import request_of
-from compute.shares.as_held import as_held
 
 _PROCESSORS = frozenset({"VCPU", "PCPU"})
 

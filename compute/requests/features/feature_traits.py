@@ -6,6 +6,7 @@ from compute.requests.reading import image_values
 from compute.requests.reading.asked import Asked
 from compute.requests.reading.refusal import Refused, odds, one_of
 
+DEVICE_PROFILE = "accel:device_profile"
 _SECRETS = "hw:tpm_secret_security"
 #: extra spec and property without their prefix → prefix, allowed values, value → trait
 _ONE_OF: Mapping[str, tuple[str, tuple[str, ...], Mapping[str, str]]] = {
@@ -50,7 +51,7 @@ def root_traits_of_features(asked: Asked) -> Iterator[str]:
         yield "COMPUTE_NET_VIRTIO_PACKED"
     if asked.one("sound_model", image_values.SOUND) == "virtio":
         yield "COMPUTE_SOUND_MODEL_VIRTIO"
-    if asked.specs.get("accel:device_profile"):
+    if asked.specs.get(DEVICE_PROFILE):
         yield "COMPUTE_ACCELERATORS"
     if asked.switch("ephemeral_encryption"):
         yield "COMPUTE_EPHEMERAL_ENCRYPTION"

@@ -25,9 +25,18 @@ def check_numa(asked: Asked, dedicated: bool) -> None:
     pages = _page_size(asked)
     if asked.switch("locked_memory") and pages is None:
         raise Refused(f"Locked memory asks for {_PAGES}.")
+    if has_cells(asked, dedicated):
+        _check_cells(asked, _nodes(asked) or 1)
+
+
+def has_cells(asked: Asked, dedicated: bool) -> bool:
+    """Say whether nova gives the guest NUMA cells; raise Refused for a value that is none.
+
+    :param dedicated: the guest has processors of its own
+    """
+    pages = _page_size(asked)
     nodes = _nodes(asked)
-    if nodes or pages not in (None, 0) or dedicated or namespaces(asked.specs):
-        _check_cells(asked, nodes or 1)
+    return bool(nodes or pages not in (None, 0) or dedicated or namespaces(asked.specs))
 
 
 def _page_size(asked: Asked) -> str | int | None:

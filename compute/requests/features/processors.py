@@ -10,6 +10,7 @@ from compute.requests.reading.values import is_true
 
 DEDICATED, MIXED, SHARED = "dedicated", "mixed", "shared"
 EMULATOR = "hw:emulator_threads_policy"
+_POLICY, _ISOLATE = "hw:cpu_policy", "isolate"
 HYPERTHREADING = "HW_CPU_HYPERTHREADING"
 _MASK, _REALTIME_MASK = "hw:cpu_dedicated_mask", "hw:cpu_realtime_mask"
 
@@ -54,7 +55,7 @@ def amounts_by_policy(asked: Asked) -> Mapping[str, int]:
     Raises Refused for a value that is none.
     """
     policy, vcpus = _policy(asked), asked.flavor.vcpus
-    more = _emulator(asked.specs) == "isolate"
+    more = _emulator(asked.specs) == _ISOLATE
     if policy == DEDICATED:
         return {"PCPU": vcpus + more}
     if policy == MIXED:
@@ -63,13 +64,23 @@ def amounts_by_policy(asked: Asked) -> Mapping[str, int]:
     return {}
 
 
+def names_policy(specs: Mapping[str, str]) -> bool:
+    """Say whether the flavor names a policy, be it one that doesn't exist."""
+    return bool(specs.get(_POLICY))
+
+
+def for_emulator(specs: Mapping[str, str]) -> int:
+    """Return how many processors threads of the emulator take, beside those of a guest's own."""
+    return int(specs.get(EMULATOR) == _ISOLATE)
+
+
 def _policy(asked: Asked) -> str | None:
     ours, theirs = asked.both("cpu_policy")
     if not ours:
         return str(theirs) if theirs else None
-    one_of("hw:cpu_policy", ours, image_values.CPU_POLICIES)
+    one_of(_POLICY, ours, image_values.CPU_POLICIES)
     if (ours == MIXED and theirs == DEDICATED) or (ours == SHARED and theirs in (DEDICATED, MIXED)):
-        raise odds("hw:cpu_policy", ours, "hw_cpu_policy", theirs)
+        raise odds(_POLICY, ours, "hw_cpu_policy", theirs)
     return ours
 
 

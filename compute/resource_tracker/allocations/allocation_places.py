@@ -12,9 +12,9 @@ from compute.pci.tags import MANAGED
 from compute.provider_tree.allocation_records import Amounts, Held, ProviderAmounts
 from compute.records.instance import Flavor
 from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
+from compute.requests.as_held import as_held
 from compute.requests.guest_request import amounts_of
 from compute.requests.translation import healed_request
-from compute.shares.as_held import as_held
 from compute.shares.giver import Giver
 from compute.shares.known import recorded
 from compute.shares.lacking import SHARES

@@ -366,7 +366,15 @@ def test_a_dedicated_processor_is_pcpu_where_the_node_has_such(sqlite_site):
 
 
 @pytest.mark.parametrize(
-    "specs", [{"hw:cpu_policy": "dedicated"}, {"hw:numa_nodes": "1"}, {"hw:mem_page_size": "large"}]
+    "specs",
+    [
+        {"hw:cpu_policy": "dedicated"},
+        {"hw:numa_nodes": "1"},
+        {"hw:mem_page_size": "large"},
+        {"hw:pmem": "6GB"},
+        {"resources:PCPU": "2"},
+        {"hw:cpu_policy": "none such"},
+    ],
 )
 def test_an_instance_on_cells_that_nobody_knows_is_8(sqlite_site, specs):
     site = sqlite_site
@@ -376,3 +384,23 @@ def test_an_instance_on_cells_that_nobody_knows_is_8(sqlite_site, specs):
     ended = site.run("heal_allocations")
     assert (ended.code, held(site, instance)) == (8, {})
     assert f"{HOST}_numa0, {HOST}_numa1 have some" in ended.err
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        {"hw:cpu_policy": "shared"},
+        {"hw:cpu_policy": ""},
+        {"hw:mem_page_size": "0"},
+        {"hw:numa_cpus.0": "0-1"},
+        {"accel:device_profile": ""},
+    ],
+)
+def test_an_instance_that_nova_confines_to_no_cells_goes_where_there_is_room(sqlite_site, specs):
+    site = sqlite_site
+    root = site.start_service_once(FakeNUMAReshapeDriver)
+    site.configure("fake.FakeNUMAReshapeDriver")
+    instance = site.guest(flavor=flavor(**specs))
+    ended = site.run("heal_allocations")
+    assert (ended.code, ended.err) == (0, "")
+    assert uuids(site, root)[f"{HOST}_numa0"] in held(site, instance)

@@ -5,7 +5,7 @@ import pytest
 from compute.records.instance import Flavor
 from compute.requests.guest_request import amounts_of
 from compute.requests.translation import healed_request
-from compute.shares.as_held import as_held
+from compute.requests.as_held import as_held
 
 ISOLATE = {"hw:emulator_threads_policy": "isolate"}
 
