@@ -34,56 +34,10 @@ from compute.resource_tracker.reporting.lowered_inventory import (
 )
 from compute.resource_tracker.reporting.patience import Patience
 from compute.resource_tracker.reporting.pci_reporting import PciReporting
+from compute.resource_tracker.reporting.replaced_classes import refuse_replaced
 from compute.resource_tracker.reporting.reshape import Reshaped
 
 LOG = logging.getLogger(__name__)
-
-#: how many holders a message names
-_NAMED = 5
-
-
-def refuse_replaced(
-    reportclient: SchedulerReportClient,
-    context: RequestContext,
-    before: Capacities,
-    tree: ProviderTree,
-) -> None:
-    """Raise InventoryInUse if `tree` replaces a class of which something is allocated.
-
-    Placement would refuse it, too, after other providers were written, and tell no holders. A
-    request is sent only for a provider that loses one class and gains another.
-
-    :param before: what placement has
-    """
-    former: dict[str, set[str]] = {}
-    for uuid, name in before:
-        former.setdefault(uuid, set()).add(name)
-    for uuid in filter(tree.exists, former):
-        now = tree.data(uuid).inventory.keys()
-        gone, new = former[uuid] - now, now - former[uuid]
-        if not (gone and new):
-            continue
-        found = reportclient.get_allocations_for_resource_provider(context, uuid).allocations
-        for name in sorted(gone):
-            holders = sorted(
-                consumer for consumer, held in found.items() if name in held["resources"]
-            )
-            if holders:
-                # as after any other refusal: the next update reads the tree afresh
-                reportclient.invalidate_resource_provider(tree.get_provider_uuids_in_tree(uuid)[0])
-                raise exceptions.InventoryInUse(_text(tree, uuid, name, new, holders))
-
-
-def _text(tree: ProviderTree, uuid: str, name: str, new: set[str], holders: list[str]) -> str:
-    more = len(holders) - _NAMED
-    named = ", ".join(holders[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return (
-        f"Provider {tree.data(uuid).name} ({uuid}) should have {', '.join(sorted(new))} instead of "
-        f"{name}, but {name} of it is held by {named}. Configure {name} again (for virtual GPUs: "
-        "[mdev_<type>]mdev_class, or [berth]mdev_classes) until they have moved away or are "
-        "deleted. Nothing was changed in placement."
-    )
-
 
 #: what an update raises if a class of which something is allocated goes
 KINDS = (
