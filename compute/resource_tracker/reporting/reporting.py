@@ -189,8 +189,9 @@ class Reporting:
         # true until the outcome is known, also while a conflict makes another attempt necessary
         before, node.changed = node.changed, True
         try:
-            if wanted.allocations is None:
-                refuse_replaced(self._reportclient, context, wanted.capacities, wanted.tree)
+            refuse_replaced(
+                self._reportclient, context, wanted.capacities, wanted.tree, wanted.allocations
+            )
             with self.additions.remembered(wanted.owned, wanted.tree):
                 changed = self._reportclient.update_from_provider_tree(
                     context, wanted.tree, allocations=wanted.allocations

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from compute import exceptions
 from tests.unit.virt.node.hosts import GPUS, TYPE, KnownHost, network_card
 from virt.libvirt import LibvirtDriver
 from virt.pci_device import PciDevice
@@ -121,6 +122,25 @@ def test_a_card_whose_class_is_held_does_not_get_another(host, start, outsider):
     outsider.call("DELETE", f"/allocations/{guest}")
     start(**other)
     assert list(outsider.inventory(uuid)) == ["CUSTOM_SMALL"]
+
+
+def test_a_reshape_does_not_take_a_class_from_who_holds_it(host, known, start, outsider):
+    """Cells make a reshape; beside it, a card should have another class."""
+    start(pci__report_in_placement=False)
+    uuid = devices_of(outsider, host)[GPUS[0]]
+    guest = outsider.allocate({uuid: {"VGPU": 1}, host.uuid: {"VCPU": 1}})
+    before = outsider.allocations(guest)
+    sent = len(host.adapter.writes)
+    other = {"berth__mdev_classes": {TYPE: "CUSTOM_SMALL"}, "pci__report_in_placement": False}
+
+    with pytest.raises(exceptions.ReshapeFailed) as failed:
+        start(berth__numa_in_placement=True, **other)
+
+    told = str(failed.value)
+    assert re.search(rf"{GPUS[0]} \({uuid}\) should have CUSTOM_SMALL instead of VGPU", told)
+    assert f"VGPU of it is held by {guest}. Configure VGPU again" in told
+    assert outsider.allocations(guest) == before
+    assert host.adapter.writes[sent:] == []
 
 
 def test_a_fenced_device_that_went_is_not_offered_when_it_is_back(host, known, start, outsider):
