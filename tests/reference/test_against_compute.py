@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import extent
 from tests.reference.environment import reference_python
 from tests.reference.starting import Starter, wait_for
 
@@ -20,7 +21,14 @@ SCENARIOS = ROOT / "tests" / "functional" / "compute"
 #: not run, because it starts its own services
 AGENT_PROCESS = SCENARIOS / "test_agent_process.py"
 #: what drivers tell placement: these run as a whole
-DRIVERS = ("test_fenced_devices.py", "test_owner_trait.py", "test_libvirt_hypervisor.py")
+DRIVERS = (
+    *("test_fenced_devices.py", "test_owner_trait.py", "test_libvirt_hypervisor.py"),
+    "test_ironic_nodes.py",
+)
+#: these, too, in a thorough run
+MORE = ("test_libvirt_reshapes.py", "test_pci_in_placement.py")
+#: what is told of a role that is missing
+ROLE = "test_report_client_reshape.py::test_a_caller_without_the_service_role_fails_to_reshape"
 #: C: report client, R: reshape, A: tracker-written allocations
 NAMED = re.compile(r"^def (test_[cra]\d+_\w+)", re.MULTILINE)
 
@@ -32,7 +40,7 @@ def scenarios() -> list[str]:
         for path in sorted(SCENARIOS.glob("test_*.py"))
         if path != AGENT_PROCESS
         for name in NAMED.findall(path.read_text())
-    ] + [str(SCENARIOS / name) for name in DRIVERS]
+    ] + [str(SCENARIOS / name) for name in _whole()]
 
 
 def test_every_scenario_has_the_same_outcome(tmp_path: Path) -> None:
@@ -59,6 +67,10 @@ def test_every_scenario_has_the_same_outcome(tmp_path: Path) -> None:
     assert passed is not None
     assert int(passed[1]) >= len(named), done.stdout
     assert "skipped" not in done.stdout
+
+
+def _whole() -> tuple[str, ...]:
+    return (*DRIVERS, ROLE, *(MORE if extent.thorough else ()))
 
 
 @pytest.mark.parametrize("family", ["test_c", "test_r", "test_a"])
