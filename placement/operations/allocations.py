@@ -19,9 +19,16 @@ from placement.domain import allocation
 from placement.domain.allocation import Entry, Slot, SlotUsage
 from placement.domain.capacity import Inventory
 from placement.domain.consumer import ConsumerRequest
-from placement.errors import NotFound, UnknownProviderNamed
+from placement.errors import DatabaseUnavailable, NotFound, OutcomeUnknown, UnknownProviderNamed
 from placement.operations.locked_consumers import LockedConsumers
-from placement.storage import allocations, consumers, inventories, providers, writes_at_once
+from placement.storage import (
+    allocations,
+    consumers,
+    holdings,
+    inventories,
+    providers,
+    writes_at_once,
+)
 from placement.storage import resource_classes as classes
 from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import TRIES, Connection, Database
@@ -37,7 +44,7 @@ def write_allocations(
     New consumers, projects, users and consumer types are created. Raises ConcurrentUpdate if a
     consumer has another generation, UnknownProviderNamed or ResourceClassNotFound if a request
     names what doesn't exist, InvalidInventory, ConstraintViolated or CapacityExceeded if an amount
-    doesn't fit, and LostRace if other writers interfered `tries` times.
+    doesn't fit, LostRace if other writers interfered `tries` times, and OutcomeUnknown.
     """
 
     def write(connection: Connection) -> None:
@@ -48,7 +55,39 @@ def write_allocations(
         ids = {uuid: node.id for uuid, node in nodes.items()}
         store(connection, locked, nodes, room, dict.fromkeys(written_providers(locked, ids), 1))
 
-    database.write(write, tries)
+    try:
+        database.write(write, tries)
+    except OutcomeUnknown as unknown:
+        # what new consumers hold was stored by this request, or by one that asked for the same
+        try:
+            is_stored = database.read(lambda connection: _hold_just_that(connection, requests))
+        except DatabaseUnavailable:
+            raise unknown from None
+        if not is_stored:
+            raise
+
+
+def _hold_just_that(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
+    """Return whether the consumers of requests for new ones are stored as they were requested."""
+    if any(request.generation is not None or not request.allocations for request in requests):
+        return False
+    stored: dict[str, list[holdings.HeldRow]] = {}
+    for row in holdings.of_consumers(connection, [request.uuid for request in requests]):
+        stored.setdefault(row.consumer, []).append(row)
+    return len(stored) == len(requests) and all(
+        request.uuid in stored and _is_just(request, stored[request.uuid]) for request in requests
+    )
+
+
+def _is_just(request: ConsumerRequest, rows: Sequence[holdings.HeldRow]) -> bool:
+    owners = {(row.project, row.user, row.generation, row.type_name) for row in rows}
+    held = sorted((row.provider_uuid, row.resource_class, row.used) for row in rows)
+    asked = sorted(
+        (provider, name, amount)
+        for provider, resources in request.allocations.items()
+        for name, amount in resources.items()
+    )
+    return held == asked and owners == {(request.project, request.user, 1, request.type_name)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ what to store. Then three statements are enough, in one message with BEGIN and C
 3. check all that, and write.
 
 The third must not be one with the locks: a statement sees the database as it was when it began,
-so its sums would lack what was stored while it waited for a lock. It fails in any other case.
-Nothing is stored then, and the usual way finds out what the case is.
+so its sums would lack what was stored while it waited for a lock. In any other case it writes
+nothing and finds no row, and the usual way finds out what the case is.
 """
 
 import itertools
@@ -23,7 +23,6 @@ from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from placement.domain.capacity import fits
 from placement.domain.consumer import ConsumerRequest, Unchecked
 from placement.storage import providers
-from placement.storage.database.assumptions import fails_unless
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.connection import Connection
 from placement.storage.driver.list_parameters import among
@@ -47,7 +46,8 @@ MOST_CONSUMERS = 20
 MOST_ENTRIES = 100
 #: a setting of the transaction: the ids of the consumers that it has locked
 _LOCKED = "berth.locked"
-_USUAL = "consumers and their owners are known and everything fits"
+#: a greater number has no column
+_LARGEST = 2**31 - 1
 
 
 def _list(name: str, type_: Any) -> sa.BindParameter[Any]:
@@ -191,7 +191,9 @@ def _room(are_new: bool) -> sa.Select[Any]:
 
 
 def _write(are_new: bool) -> sa.Select[Any]:
-    """Make the statement that checks and writes.
+    """Make the statement that checks and writes, and finds a row if it has written.
+
+    Whatever writes is joined with the lane of the change feed, which is taken only if all is usual.
 
     :param are_new: whether all of the consumers have to be new; without them it costs less
     """
@@ -220,8 +222,7 @@ def _write(are_new: bool) -> sa.Select[Any]:
         ]
         providers_of = providers_of.union_all(sa.select(old.c.provider_id))
         new = sa.select(known).where(known.c.id.is_(None)).cte("new")
-    usual = sa.select(fails_unless(sa.and_(*conditions), _USUAL).label("case")).cte("usual")
-    so = usual.c.case == 1
+    usual = sa.select(sa.literal_column("1").label("case")).where(*conditions).cte("usual")
     touched = providers_of.subquery("touched")
     changed = (
         sa.select(
@@ -233,7 +234,11 @@ def _write(are_new: bool) -> sa.Select[Any]:
         .group_by(touched.c.provider_id)
         .cte("changed")
     )
-    taken, appending = change_feed.taking(changed, _count(changed), _NOW)
+    count = _count(changed)
+    taken, appending = change_feed.taking(
+        changed, count, _NOW, usual.c.case == 1, change_feed.needs_no_trimming(count)
+    )
+    so = taken.c.id.is_not(None)
     writes = [_created(new, so).cte("created"), _stored(room, so).cte("stored")]
     if not are_new:
         writes += [
@@ -241,9 +246,7 @@ def _write(are_new: bool) -> sa.Select[Any]:
             _bumped(consumers, sa.select(known.c.id), so).cte("kept"),
         ]
     writes.append(_bumped(resource_providers, sa.select(room.c.provider_id), so).cte("bumped"))
-    return sa.select(usual.c.case, change_feed.is_usual(taken, _count(changed))).add_cte(
-        *writes, appending
-    )
+    return sa.select(taken.c.id).add_cte(*writes, appending)
 
 
 def _created(new: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
@@ -295,7 +298,7 @@ def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
     if not connection.assumes or not 0 < len(requests) <= MOST_CONSUMERS:
         return False
     return (
-        not any(isinstance(request.generation, Unchecked) for request in requests)
+        all(map(_has_storable_numbers, requests))
         and all(request.allocations for request in requests)
         and len({request.uuid for request in requests}) == len(requests)
         and sum(1 for _ in _names(requests)) <= MOST_ENTRIES
@@ -303,8 +306,18 @@ def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
     )
 
 
+def _has_storable_numbers(request: ConsumerRequest) -> bool:
+    generation = request.generation or 0
+    amounts = (
+        amount for resources in request.allocations.values() for amount in resources.values()
+    )
+    return not isinstance(generation, Unchecked) and all(
+        abs(number) <= _LARGEST for number in (generation, *amounts)
+    )
+
+
 def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
-    """Replace the allocations of each requested consumer; the transaction fails if it can't."""
+    """Replace the allocations of each requested consumer; raise Unusual at the end if it can't."""
     named = list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
     uuids = [request.uuid for request in requests]
     are_new = all(request.generation is None for request in requests)
@@ -341,7 +354,7 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
     }
     lane = feed_lanes.advance(feed_lanes.home(connection)) | change_feed.usual_values()
     connection.later(_WRITE[are_new], lane | values)
-    connection.end_with_these()
+    connection.end_with_these(repeatable=are_new)
 
 
 def _names(requests: Sequence[ConsumerRequest]) -> Iterator[str]:

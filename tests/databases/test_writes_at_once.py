@@ -226,19 +226,75 @@ def test_a_session_that_ended_before_is_not_noticed(database_url):
     expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
 
 
-def test_a_session_that_is_lost_with_the_commit_leaves_the_outcome_unknown(
-    database_url, monkeypatch
-):
-    service = filled(database_url).unjudged()
+def losing(monkeypatch, stored, meanwhile=lambda: None):
+    """Let the next message be lost with the connection: what it was to store is stored, or not."""
     send = batches.run
 
     def lose(connection, calls, prepared):
         monkeypatch.setattr(batches, "run", send)
-        send(connection, calls, prepared)
+        if stored:
+            send(connection, calls, prepared)
         connection.close()
+        meanwhile()
         raise batches.psycopg.OperationalError("the connection was lost")
 
     monkeypatch.setattr(batches, "run", lose)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize(
+    "bodies", [USUAL["a new consumer"], USUAL["several providers"], USUAL["two new consumers"]]
+)
+def test_new_consumers_are_stored_once_though_the_session_is_lost_with_the_commit(
+    database_url, new_database, monkeypatch, bodies, stored
+):
+    service = filled(database_url)
+    losing(monkeypatch, stored)
+    found = outcome(service, bodies)
+    assert found[0] == 204
+    assert found == outcome(filled(new_database()), bodies)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_session_that_is_lost_with_the_commit_leaves_the_outcome_of_a_replacement_unknown(
+    database_url, monkeypatch, stored
+):
+    service = filled(database_url).unjudged()
+    losing(monkeypatch, stored)
+    answer = expect(service.put(f"/allocations/{HOLDER}", holding(VCPU, 2)), 503)
+    assert "It may or may not have happened." in answer.json["errors"][0]["detail"]
+    assert service.get(f"/allocations/{HOLDER}").json["consumer_generation"] == 2 + stored
+
+
+@pytest.mark.parametrize(
+    "others", [holding({CHILD: {"VGPU": 1}}), holding(VCPU, project="other"), holding(VCPU, 1)]
+)
+def test_the_outcome_is_unknown_if_a_new_consumer_is_something_else_afterwards(
+    database_url, monkeypatch, others
+):
+    """Another writer has changed it, or has stored another one in its place."""
+    service, other = filled(database_url).unjudged(), Service(database_url)
+    losing(
+        monkeypatch,
+        stored=others["consumer_generation"] is not None,
+        meanwhile=lambda: expect(other.put(f"/allocations/{NEW}", others), 204),
+    )
     answer = expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 503)
     assert "It may or may not have happened." in answer.json["errors"][0]["detail"]
-    assert service.get(f"/allocations/{NEW}").json["allocations"]
+
+
+@pytest.mark.parametrize("bodies", UNUSUAL.values(), ids=UNUSUAL)
+def test_what_is_not_usual_is_no_error_of_the_server(database_url, monkeypatch, bodies):
+    """It would stand in the server's log, with a statement of thousands of letters."""
+    service, send, failed = filled(database_url), batches.run, []
+
+    def run(*given):
+        try:
+            return send(*given)
+        except batches.psycopg.Error as error:
+            failed.append(error)
+            raise
+
+    monkeypatch.setattr(batches, "run", run)
+    service.post("/allocations", bodies)
+    assert failed == []

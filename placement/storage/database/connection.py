@@ -10,6 +10,7 @@ from typing import Any, NoReturn, overload
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
+from placement.storage.database.assumptions import Unusual
 from placement.storage.database.compiled import Compiled, DriverText, Rows
 from placement.storage.database.engine_setup import StatementCount
 from placement.storage.driver.dialects import MYSQL
@@ -84,6 +85,7 @@ class Connection:
         self._assumes = assumes and self._batches and not plain.engine.dispatch.commit
         #: whether the end goes with the statements that were put off: see `end_with_these`
         self.has_assumed = False
+        self.is_repeatable = False
         #: whether the end of the transaction was sent, and may have been reached
         self.is_ending = False
         #: what begins the transaction, if it has not been sent yet
@@ -171,29 +173,35 @@ class Connection:
 
     @property
     def assumes(self) -> bool:
-        """Whether statements may be put off that fail in an unusual case, with the end after them.
+        """Whether statements may be put off with the end that write only in the usual case.
 
         See `storage.database.assumptions` and `end_with_these`.
         """
         driver = self._driver
         return self._assumes and driver is not None and driver.may_commit_with(self._pooled)
 
-    def end_with_these(self) -> None:
+    def end_with_these(self, repeatable: bool = False) -> None:
         """Let the end of the transaction go in one message with the statements that were put off.
 
-        Call it only if `assumes`. If the connection is lost, nobody knows whether the end was
-        reached.
+        Call it only if `assumes`. The last of them finds a row if it has written. If the connection
+        is lost, nobody knows whether the end was reached.
+
+        :param repeatable: whether the operation is refused if it has happened before
         """
-        self.has_assumed = True
+        self.has_assumed, self.is_repeatable = True, repeatable
 
     def settle(self, ending: str | None = None) -> None:
         """Send the statements that were put off, and what ends the transaction after them.
+
+        Raises Unusual if they have written nothing.
 
         :param ending: a text without values, sent only after `end_with_these`. It isn't counted
         """
         if ending is not None and self.has_assumed:
             self.is_ending = True
-            self._send([], ending=[(ending, (), False)])
+            *_, written, _ = self._send([], ending=[(ending, (), False)])
+            if not written.rowcount:
+                raise Unusual
         elif self._waiting:
             self._send([])
 

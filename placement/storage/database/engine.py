@@ -28,7 +28,7 @@ from placement.errors import (
     ValueNotStorable,
 )
 from placement.metrics.tally import UNCOUNTED, Tally
-from placement.storage.database.assumptions import may_be_wrong
+from placement.storage.database.assumptions import Unusual
 from placement.storage.database.compiled import Compiled, Rows
 from placement.storage.database.connection import Connection as Connection
 from placement.storage.database.connection import Mode, modes
@@ -345,20 +345,24 @@ class Database:
             except (OverflowError, UnicodeEncodeError) as error:
                 # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8
                 raise ValueNotStorable() from error
+            except Unusual:
+                assumes, now = False, self._clock()
+                continue
             except (DBAPIError, LostRace) as error:
-                if connection is not None and connection.has_assumed and may_be_wrong(error):
+                if connection is not None and connection.has_assumed and _is_unreadable(error):
                     assumes, now = False, self._clock()
                     continue
                 committing |= connection is not None and connection.is_ending
-                cause = _cause_of(error, committing, longest_statement)
+                repeatable = connection is not None and connection.is_repeatable
+                cause = _cause_of(error, committing and not repeatable, longest_statement)
                 failure: Exception = error
             except (PlacementError, PoolExhausted) as error:
                 if doubtful:
-                    # The commit of an earlier try failed on one node of the cluster, and may have
-                    # happened on others. Then its own changes may be why this try was refused.
+                    # An earlier try's commit, lost or failed on a node of the cluster, may have
+                    # happened. Then its own changes may be why this try was refused.
                     raise OutcomeUnknown() from error
                 raise
-            doubtful = doubtful or cause == COMMIT_FAILED
+            doubtful |= cause == COMMIT_FAILED or (committing and cause == DISCONNECT)
             if cause != DEADLOCK:
                 tries -= 1
             now = self._clock()
@@ -401,6 +405,11 @@ class Database:
     def close(self) -> None:
         """Close all pooled connections."""
         self.engine.dispose()
+
+
+def _is_unreadable(error: Exception) -> bool:
+    """Return whether the server can't read a value: the usual way finds out if it needs to."""
+    return isinstance(error, DBAPIError) and is_not_storable(error)
 
 
 def _cause_of(error: DBAPIError | LostRace, committing: bool, longest: float) -> str:

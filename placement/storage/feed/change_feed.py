@@ -22,7 +22,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage.database.assumptions import fails_unless
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import parts
@@ -60,16 +59,20 @@ def _given() -> sa.FromClause:
 
 
 def taking(
-    given: sa.FromClause, count: sa.ColumnElement[int], now: sa.ColumnElement[datetime.datetime]
+    given: sa.FromClause,
+    count: sa.ColumnElement[int],
+    now: sa.ColumnElement[datetime.datetime],
+    *conditions: sa.ColumnElement[bool],
 ) -> tuple[sa.CTE, sa.CTE]:
     """Make the parts of PostgreSQL's statement that take positions of a free lane and append there.
 
-    Return the lane, with its last position, which is no row if none is free; and what appends.
+    Return the lane, with its last position, and what appends. It is no row, and nothing happens,
+    if none is free or a condition doesn't hold.
 
     :param given: rows with `provider`, `kind`, `uuid` and `place`
     :param count: the number of these rows
     """
-    taken = feed_lanes.advance_free(count).cte("taken")
+    taken = feed_lanes.advance_free(count, *conditions).cte("taken")
     row = {
         "created_at": now,
         "resource_provider_id": given.c.provider,
@@ -84,14 +87,11 @@ def taking(
     return taken, append.cte("appended")
 
 
-def is_usual(taken: sa.CTE, count: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """Return what is 1 if a lane was taken and nothing has to be trimmed, and otherwise fails."""
+def needs_no_trimming(count: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Return the condition of `taking` that nothing has to be trimmed afterwards."""
     every = sa.bindparam("trim_every", type_=sa.BigInteger)
-    before = taken.c.position - count
-    same = sa.select(before - before % every == taken.c.position - taken.c.position % every)
-    return fails_unless(
-        same.scalar_subquery(), "a lane of its change feed is free and needs no trimming"
-    )
+    before, after = change_lanes.c.position, change_lanes.c.position + count
+    return before - before % every == after - after % every
 
 
 _TAKEN, _APPENDING = taking(_given(), feed_lanes.COUNT, sa.bindparam("now", type_=sa.DateTime))
@@ -143,7 +143,7 @@ def record_each(
 
 
 def usual_values() -> dict[str, int]:
-    """Return the values for `is_usual`."""
+    """Return the values for `needs_no_trimming`."""
     return {"trim_every": TRIM_EVERY}
 
 

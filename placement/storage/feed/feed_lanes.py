@@ -75,8 +75,8 @@ _FREE_AND_STATE = Compiled(_FREE.add_columns(change_lanes.c.position, change_lan
 _FOUND = _FREE.cte("free")
 
 
-def advance_free(count: sa.ColumnElement[int]) -> Any:
-    """Make a statement that takes so many positions of a free lane.
+def advance_free(count: sa.ColumnElement[int], *conditions: sa.ColumnElement[bool]) -> Any:
+    """Make a statement that takes so many positions of a free lane if these conditions hold.
 
     `advance` makes its parameters, except those of the count.
 
@@ -84,7 +84,7 @@ def advance_free(count: sa.ColumnElement[int]) -> Any:
     """
     return (
         sa.update(change_lanes)
-        .where(_HERE, change_lanes.c.id == _FOUND.c.id)
+        .where(_HERE, change_lanes.c.id == _FOUND.c.id, *conditions)
         .values(
             position=change_lanes.c.position + count,
             before=change_lanes.c.mark,
