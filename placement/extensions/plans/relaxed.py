@@ -112,8 +112,9 @@ class Relaxed:
 
         def read(connection: Connection) -> None:
             del parts[1:]
-            for rows in movable_amounts.amounts(connection, class_id, self._movable.types):
-                parts.append(np.array([tuple(row) for row in rows], np.int64))
+            types, ids = self._movable.types, self._holders.stored.register.known_ids.tolist()
+            for rows in movable_amounts.amounts(connection, class_id, types, ids):
+                parts.append(np.array(rows, np.int64).reshape(-1, 3))
                 self._budget.look()
 
         self._database.read(read)
