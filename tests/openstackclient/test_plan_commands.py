@@ -51,8 +51,8 @@ def test_a_plan_is_told(openstack):
     assert [
         (move["consumer"], move["to"][0]["name"], move["allocations"]) for move in told["moves"]
     ] == [(THREE, "host4", {HOSTS["host4"]: {"resources": {"VCPU": 4}}})]
-    code, out, _ = openstack("openstack capacity make room --resource VCPU=8 -f value -c moves")
-    assert (code, out) == (0, f"{THREE} from host3 to host4\n")
+    code, out, _ = openstack("openstack capacity make room --resource VCPU=8", COLUMNS="200")
+    assert f" {THREE} from host3 to host4 " in out
 
 
 @pytest.mark.parametrize(
