@@ -153,8 +153,11 @@ def nothing_left(name: str, failed: Callable[[], bool] = lambda: False) -> Itera
         _owners.remove(mine)
         mine.end()
     if _names(_since(before)) and not failed():
-        # what nothing refers to any more is closed now or later, by chance
-        gc.collect()
+        # What nothing refers to any more is closed now or later, by chance. Most of it is young: a
+        # look at all objects of a long run takes as long as several tests.
+        for generation in range(3):
+            if _names(_since(before)):
+                gc.collect(generation)
         for thread in _threads_of(_since(before)):
             _ends(thread)
         _refuse(name, _names(_since(before)))
