@@ -27,8 +27,8 @@ CHANGES = [
     ),
     (
         "placement/domain/capacity.py",
-        "    if wanted <= inventory.capacity:",
-        "    if wanted < inventory.capacity:",
+        "        & (used + asked_before + asked <= _capacity(inventory))",
+        "        & (used + asked_before + asked < _capacity(inventory))",
     ),
     ("placement/microversions.py", "        return OLDEST", "        return NEWEST"),
     (
