@@ -19,9 +19,13 @@ def tree(*children):
 
 @pytest.fixture
 def absent(tmp_path):
-    """Return what is absent after an update of one of some nodes found no provider `card`."""
+    """Return what is absent after an update of one of some nodes found no provider `card`.
 
-    def absent(*trees, available):
+    Each node is told by its root's children; None: it has no tree yet.
+    """
+
+    def absent(*nodes_children, available):
+        trees = [None if children is None else tree(*children) for children in nodes_children]
         driver = SimpleNamespace(get_available_nodes=lambda: ["node"] * available)
         conf = config.load(files=[], environ={}, overrides={(None, "state_path"): str(tmp_path)})
         nodes = SimpleNamespace(all=lambda: [SimpleNamespace(tree=each) for each in trees])
@@ -37,21 +41,21 @@ def absent(tmp_path):
 WARNING = "Provider card of the provider config files doesn't exist"
 
 
-@pytest.mark.parametrize("trees", [[None], [tree()], [tree("another"), None], [tree(), tree()]])
-def test_a_provider_that_no_node_has_is_warned_of_once(absent, caplog, trees):
-    assert absent(*trees, available=len(trees)) == {"card"}
+@pytest.mark.parametrize("nodes", [[None], [[]], [["another"], None], [[], []]])
+def test_a_provider_that_no_node_has_is_warned_of_once(absent, caplog, nodes):
+    assert absent(*nodes, available=len(nodes)) == {"card"}
     assert caplog.text.count(WARNING) == 1
 
 
 @pytest.mark.parametrize(
-    ("trees", "available"),
-    [([None, None], 2), ([tree(), None, None], 3), ([tree()], 2), ([], 1)],
+    ("nodes", "available"),
+    [([None, None], 2), ([[], None, None], 3), ([[]], 2), ([], 1)],
 )
-def test_a_node_that_was_not_reported_yet_may_have_it(absent, caplog, trees, available):
-    assert absent(*trees, available=available) == set()
+def test_a_node_that_was_not_reported_yet_may_have_it(absent, caplog, nodes, available):
+    assert absent(*nodes, available=available) == set()
     assert WARNING not in caplog.text
 
 
 def test_another_node_may_have_it(absent, caplog):
-    assert absent(tree("card"), None, available=2) == set()
+    assert absent(["card"], None, available=2) == set()
     assert WARNING not in caplog.text
