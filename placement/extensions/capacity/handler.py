@@ -12,8 +12,7 @@ from placement.extensions.capacity.operation import Breakdown, refusals_of, room
 from placement.extensions.explain.handler import relaxing_of
 from placement.extensions.explain.operation import names_from
 from placement.extensions.what_if.changed_cloud import WhatIf
-from placement.handlers.allocation_candidates import budget_of
-from placement.handlers.allocation_candidates_query import request_in_body, request_of
+from placement.handlers.allocation_candidates import budget_of, request_in_body, request_of
 from placement.http.call import NOW, Call
 
 

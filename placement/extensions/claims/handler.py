@@ -14,8 +14,7 @@ from placement.errors import BadRequest
 from placement.extensions.claims import schema as schemas
 from placement.extensions.claims.choice import Chooser, Strategy
 from placement.extensions.claims.operation import Claimed, ClaimRequest
-from placement.handlers.allocation_candidates import budget_of
-from placement.handlers.allocation_candidates_query import request_in_body
+from placement.handlers.allocation_candidates import budget_of, request_in_body
 from placement.handlers.allocations import tries
 from placement.http.call import Call
 from placement.schemas.json_schema import Json

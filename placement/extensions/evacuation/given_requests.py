@@ -9,7 +9,7 @@ from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest
 from placement.extensions.evacuation.schema import MOST_NAMED
 from placement.extensions.what_if.refusals import refused_at
-from placement.handlers.allocation_candidates_query import request_in_body
+from placement.handlers.allocation_candidates import request_in_body
 from placement.microversions import Version
 
 Given = TypeVar("Given", bound=Collection[object])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.handlers.allocation_candidates_query import LONGEST_IN_BODY
+from placement.handlers.allocation_candidates import LONGEST_IN_BODY
 from tests.functional.placement.small_cloud import NEW
 
 pytestmark = pytest.mark.spread_over_databases

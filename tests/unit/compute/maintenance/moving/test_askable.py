@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from compute.maintenance.moving.askable import is_askable
 from compute.report.consumers.resource_request import RequestGroup, ResourceRequest
 from placement.errors import BadRequest
-from placement.handlers.allocation_candidates_query import request_in_body
+from placement.handlers.allocation_candidates import request_in_body
 from placement.microversions import Version
 from tests.extent import examples
 
