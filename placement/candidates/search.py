@@ -31,7 +31,7 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.cloud.tree_subset import AllTrees, SearchedTrees
 from placement.candidates.ended_search import error_of, what_ended
 from placement.candidates.masks.filter import FilteredGroup, GroupFilter, root_filter
-from placement.candidates.masks.step_listener import StepListener
+from placement.candidates.masks.mask_steps import StepListener
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.sampling import Draw, Reservoir
 from placement.candidates.subset_choice import subsets

@@ -17,11 +17,11 @@ from placement.candidates.masks.mask_steps import (
     MaskStep,
     Remaining,
     ResolvedGroup,
+    StepListener,
     Unmatched,
     resolve,
     trait_ids,
 )
-from placement.candidates.masks.step_listener import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.tree_problem import Demand
 

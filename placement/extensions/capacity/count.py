@@ -18,8 +18,7 @@ from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.free_amounts import MOST, FreeAmounts
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.masks import mask_steps
-from placement.candidates.masks.mask_steps import MaskStep, Remaining
-from placement.candidates.masks.step_listener import StepListener
+from placement.candidates.masks.mask_steps import MaskStep, Remaining, StepListener
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import Search
 from placement.candidates.slots import WholeSlot

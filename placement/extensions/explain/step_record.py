@@ -10,8 +10,7 @@ from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.masks import mask_steps
-from placement.candidates.masks.mask_steps import MaskStep, Remaining
-from placement.candidates.masks.step_listener import StepListener
+from placement.candidates.masks.mask_steps import MaskStep, Remaining, StepListener
 from placement.candidates.request import CandidateRequest, Group
 from placement.extensions.explain.conditions import listed
 

@@ -9,8 +9,7 @@ from placement.candidates import render
 from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.filter import GroupFilter, root_filter
-from placement.candidates.masks.mask_steps import Remaining, resolve
-from placement.candidates.masks.step_listener import StepListener
+from placement.candidates.masks.mask_steps import Remaining, StepListener, resolve
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import Search, search
 from placement.candidates.tree_problem import options_of

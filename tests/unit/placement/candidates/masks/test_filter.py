@@ -4,7 +4,7 @@ import pytest
 
 from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks.filter import GroupFilter, root_filter
-from placement.candidates.masks.step_listener import StepListener
+from placement.candidates.masks.mask_steps import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from tests.unit.placement.candidates.snapshots import child, host
 

@@ -4,7 +4,7 @@ import dataclasses
 
 from placement.candidates.cloud.tree_subset import AllTrees
 from placement.candidates.masks.filter import GroupFilter
-from placement.candidates.masks.step_listener import StepListener
+from placement.candidates.masks.mask_steps import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.trees.tree_problems import AnchorTrees
 from tests.endless import endless
