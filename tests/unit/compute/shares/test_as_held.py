@@ -3,9 +3,9 @@
 import pytest
 
 from compute.records.instance import Flavor
+from compute.requests.as_held import as_held
 from compute.requests.guest_request import amounts_of
 from compute.requests.translation import healed_request
-from compute.requests.as_held import as_held
 
 ISOLATE = {"hw:emulator_threads_policy": "isolate"}
 
