@@ -6,6 +6,7 @@ import functools
 import io
 import pathlib
 import re
+import subprocess
 from collections.abc import Iterator
 
 import docutils.core
@@ -19,6 +20,20 @@ from placement.config import keystone_authtoken
 from tests.architecture.files import ROOT, shown, text_of
 from tests.offenders import assert_none
 
+#: all that the root of the project has
+TOP_LEVEL = {
+    *(
+        ".ci",
+        ".editorconfig",
+        ".gitignore",
+        "CHANGELOG.rst",
+        "LICENSE",
+        "README.rst",
+        "SECURITY.md",
+    ),
+    *(".pre-commit-config.yaml", "alembic.ini", "pyproject.toml", "setup.cfg", "tox.ini"),
+    *("benchmarks", "compute", "contrib", "doc", "etc", "placement", "tests", "virt"),
+}
 DOC = ROOT / "doc"
 PAGES = [ROOT / "README.rst", ROOT / "CHANGELOG.rst", *sorted(DOC.rglob("*.rst"))]
 PACKAGES = ("placement", "compute", "virt")
@@ -230,6 +245,13 @@ def test_the_layout_shows_each_folder_of_a_package() -> None:
         for file in sorted((ROOT / package).glob("*/__init__.py"))
         if f" {file.parent.name}/" not in layout[0]
     )
+
+
+def test_the_top_level_has_nothing_by_accident() -> None:
+    listed = ["git", "ls-files"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    top = {path.partition("/")[0] for path in files.splitlines()}
+    assert top == TOP_LEVEL
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:
