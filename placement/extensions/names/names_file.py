@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import stat
 import threading
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ class NamesFile:
     def __init__(self, path: str | None) -> None:
         self._path = None if not path else Path(path)
         self._lock = threading.Lock()
-        #: which state of the file was read: its time, length and number, or why it has none
+        #: which state of the file was read: when content or rights changed, its length and number,
+        #: or why it has none
         self._state: object = None
         self._text = _written({}, None)
 
@@ -46,7 +48,7 @@ class NamesFile:
             found = path.stat()
         except OSError as error:
             return error.errno
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return found.st_ctime_ns, found.st_size, found.st_ino
 
     def _read(self, path: Path) -> str:
         """Return the names as JSON; the log says once what is wrong with this state of the file."""
@@ -61,15 +63,18 @@ class NamesFile:
 
 
 def _content(path: Path) -> bytes:
-    # a pipe or a device would never end
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with open(file, "rb") as opened:
-        if not path.is_file():
+    with open(path, "rb", opener=_without_waiting) as opened:
+        # a pipe or a device would never end
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise ValueError("it is no regular file")
         content = opened.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise ValueError(f"it is longer than {LARGEST} bytes")
     return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _parsed(content: bytes) -> dict[str, dict[str, str]]:

@@ -47,6 +47,18 @@ def test_a_change_is_seen(names, file):
     assert names()["projects"] == {"p": "behind"}
 
 
+def test_a_change_is_seen_though_length_and_time_are_the_same(names, file):
+    """As a program leaves it that copies a file with its time."""
+    file.write_text('{"projects": {"p": "before"}}')
+    before = file.stat()
+    assert names()["projects"] == {"p": "before"}
+    # clocks of file systems go by milliseconds
+    while file.stat().st_ctime_ns == before.st_ctime_ns:
+        file.write_text('{"projects": {"p": "behind"}}')
+    os.utime(file, ns=(before.st_mtime_ns, before.st_mtime_ns))
+    assert names()["projects"] == {"p": "behind"}
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -78,3 +90,10 @@ def test_a_file_that_cant_be_used_is_told_once(names, file, caplog, content, pro
 def test_a_pipe_is_no_file(names, file):
     os.mkfifo(file)
     assert names()["problem"] == "The file of names can't be used: it is no regular file."
+
+
+def test_a_folder_is_no_file_and_is_closed(names, file):
+    file.mkdir()
+    assert names()["problem"] == "The file of names can't be read: Is a directory."
+    opened = (os.path.realpath(one.path) for one in os.scandir("/proc/self/fd"))
+    assert str(file) not in opened
