@@ -7,12 +7,14 @@ const BARS = 10;
 
 /** Return the query of what somebody writes as a flavor: amounts, or a whole query. */
 export function queryOfFlavor(text) {
-  return text.includes("=") ? text : new URLSearchParams({ resources: text }).toString();
+  if (text.includes("=")) return text;
+  return new URLSearchParams({ resources: text.replaceAll(/\s*,\s*/g, ",") }).toString();
 }
 
 /** Return `{name, query}` of a line such as `m1.large VCPU:4,MEMORY_MB:8192`; the name may be missing. */
 export function flavorOf(line) {
-  const [, name, text] = /^(\S+)\s+(\S.*)$/.exec(line.trim()) ?? [null, line.trim(), line.trim()];
+  // a name is no amount, so that none of several amounts is taken for one
+  const [, name, text] = /^([^\s:=]+)\s+(\S.*)$/.exec(line.trim()) ?? [null, line.trim(), line.trim()];
   return { name, query: queryOfFlavor(text) };
 }
 

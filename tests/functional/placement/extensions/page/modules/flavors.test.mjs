@@ -9,6 +9,14 @@ test("a line is a flavor, with a name or without one", () => {
   assert.deepEqual(flavorOf("gold resources=VCPU:4&required=A"), { name: "gold", query: "resources=VCPU:4&required=A" });
 });
 
+test("amounts with blanks between them are all counted", () => {
+  const query = "resources=VCPU%3A4%2CMEMORY_MB%3A8";
+  assert.deepEqual(flavorOf("VCPU:4, MEMORY_MB:8"), { name: "VCPU:4, MEMORY_MB:8", query });
+  assert.deepEqual(flavorOf("m1.large VCPU:4 , MEMORY_MB:8"), { name: "m1.large", query });
+  // the service refuses what isn't separated by commas
+  assert.equal(flavorOf("VCPU:4 MEMORY_MB:8").query, "resources=VCPU%3A4+MEMORY_MB%3A8");
+});
+
 test("a few numbers have a bar each, many share one", () => {
   assert.deepEqual(histogram([]), []);
   assert.deepEqual(histogram([3, 1, 3]), [
