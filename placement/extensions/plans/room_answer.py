@@ -87,9 +87,10 @@ def message(room: Room, constraints: Constraints, names: Mapping[int, str]) -> s
     if room.ended:
         return "The time was over before a plan was found."
     limit = room.wish.moves
+    up_to = "1 move" if limit == 1 else f"{limit} moves"
     if room.least > limit:
-        return f"No plan of up to {limit} moves, the limit, makes room. A longer one may."
-    return f"Plans of up to {limit} moves were looked for, and none was found. There may be one."
+        return f"No plan of up to {up_to}, the limit, makes room. A longer one may."
+    return f"Plans of up to {up_to} were looked for, and none was found. There may be one."
 
 
 def _staying(of_types: Mapping[str, int]) -> str:

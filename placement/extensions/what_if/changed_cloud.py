@@ -49,7 +49,8 @@ class WhatIf:
         self._clouds, self._change = clouds, change
         #: of each provider that doesn't exist: the uuid it is like, and the root's new name
         self._new: dict[str, tuple[str, str, str]] = {}
-        #: the last answer of `before_and_after`
+        #: the last answer of `before_and_after`, which holds as long as nobody wrote; with consumers
+        #: that are freed it is made anew each time
         self._known: tuple[Snapshot, Snapshot] | None = None
 
     @property
@@ -58,7 +59,7 @@ class WhatIf:
         return frozenset(map(normalised, self._change.get("freed", ())))
 
     def current(self) -> Snapshot:
-        """Return the changed cloud; the same again, as long as nobody wrote."""
+        """Return the changed cloud."""
         return self.before_and_after()[1]
 
     def before_and_after(self) -> tuple[Snapshot, Snapshot]:

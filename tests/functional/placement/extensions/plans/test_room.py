@@ -141,7 +141,7 @@ def test_more_moves_than_may_be(service):
     hold(service, THREE, **{B: {"VCPU": 1}})
     answer = room(service, "resources=VCPU:8", within=[A], limit={"moves": 1})
     assert (answer["verdict"], answer["exact"]) == ("unknown", False)
-    assert answer["message"] == "No plan of up to 1 moves, the limit, makes room. A longer one may."
+    assert answer["message"] == "No plan of up to 1 move, the limit, makes room. A longer one may."
     answer = room(service, "resources=VCPU:8", within=[A], limit={"moves": 2})
     assert (answer["verdict"], answer["exact"]) == ("possible", True)
 
