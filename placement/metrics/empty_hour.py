@@ -62,7 +62,9 @@ class EmptyHour:
         """Take note of a search."""
         with self._lock:
             now = int(self._clock() // 60)
-            self._forget(now)
+            if now not in self._all:
+                # once a minute: it takes long
+                self._forget(now)
             self._all[now] += 1
             self.is_new = True
             if len(query) > LONGEST_QUERY:
