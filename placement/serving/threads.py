@@ -35,8 +35,8 @@ class Threads:
 
     def _start(self, name: str) -> None:
         thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._threads.add(thread)
         thread.start()
+        self._threads.add(thread)
 
     def _work(self) -> None:
         while (connection := self._queue.get()) is not _END:
@@ -55,18 +55,26 @@ class Threads:
     def stand_in(self) -> Iterator[None]:
         """Have another thread answer requests meanwhile: the calling one has to wait.
 
-        Without one more if there are MOST_STAND_INS, or if the server ends.
+        Without one more if there are MOST_STAND_INS, if the system allows no more, or if the server
+        ends.
         """
-        with self._changing:
-            is_wanted = len(self._threads) < self._most and not self._has_ended
-            if is_wanted:
-                self._start("request-stand-in")
+        has_started = self._start_stand_in()
         try:
             yield
         finally:
-            if is_wanted:
+            if has_started:
                 # for any thread: all of them do the same
                 self._queue.put(_END)
+
+    def _start_stand_in(self) -> bool:
+        with self._changing:
+            if self._has_ended or len(self._threads) >= self._most:
+                return False
+            try:
+                self._start("request-stand-in")
+            except RuntimeError:
+                return False
+            return True
 
     @property
     def waiting(self) -> int:

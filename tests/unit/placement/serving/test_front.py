@@ -206,3 +206,21 @@ def test_a_thread_that_waits_has_another_one_stand_in(serve, application):
     assert waiting.getresponse().status == 200
     eventually(lambda: threading.active_count() == before)
     assert status(connect()) == 200
+
+
+def test_a_request_waits_without_a_stand_in_if_the_system_has_no_thread_left(
+    serve, application, monkeypatch
+):
+    connect = serve()
+    waiting = connect()
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patches:
+        patches.setattr(threading.Thread, "start", refuse)
+        waiting.request("GET", "/waits")
+        assert application.begun.acquire(timeout=PATIENCE)
+    application.go_on.set()
+    assert waiting.getresponse().status == 200
+    assert status(connect()) == 200
