@@ -1,4 +1,4 @@
-"""Judge two answers to one request: the same, or different, and where."""
+"""Judge two answers to one request, headers included: the same, or different, and where."""
 
 import dataclasses
 import enum

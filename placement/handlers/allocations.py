@@ -1,4 +1,7 @@
-"""/allocations and the allocations of a provider (rest-api.md 3.7, 3.8, 3.9)."""
+"""/allocations and the allocations of a provider (rest-api.md 3.7, 3.8, 3.9).
+
+/reshaper reads its allocations as these bodies are read.
+"""
 
 from collections.abc import Mapping
 from typing import Any

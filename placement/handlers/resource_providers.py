@@ -1,4 +1,4 @@
-"""/resource_providers and /resource_providers/{uuid} (rest-api.md 3.1, 3.2)."""
+"""/resource_providers and /resource_providers/{uuid} (rest-api.md 3.1, 3.2); providers as JSON."""
 
 import dataclasses
 import functools

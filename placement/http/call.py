@@ -179,6 +179,7 @@ class Services:
         media type
     :param moves: returns moves that would help a search that found nothing
     :param empty_hour: returns the empty searches of the last hour
+    :param names: returns the operator's names
     :param others: whether services that don't append to the change feed may write
     """
 

@@ -1,4 +1,7 @@
-"""Dispatch a request: check version, then headers, then find the endpoint (rest-api.md 1)."""
+"""Dispatch a request: check version, then headers, then find the endpoint (rest-api.md 1).
+
+Middleware around that answers unexpected errors, and what needs no token.
+"""
 
 import functools
 import logging

@@ -1,4 +1,7 @@
-"""Check policy rules with oslo.policy, with the reference's error messages."""
+"""Check policy rules with oslo.policy, with the reference's error messages.
+
+What is wrong with policy files though oslo.policy takes them is told in the log.
+"""
 
 import copy
 import difflib

@@ -20,7 +20,6 @@ from placement.schemas import (
     inventories,
     resource_classes,
     resource_providers,
-    responses,
     traits,
     usages,
 )
@@ -42,19 +41,17 @@ _VERSION: Json = exactly(
         },
     }
 )
-
 DISCOVERED: AnswerTable = {
     (1, 0): Schema(
         exactly({"versions": {"type": "array", "items": _VERSION, "minItems": 1, "maxItems": 1}})
     )
 }
 
-
 _PROVIDER = "/resource_providers/{uuid}"
 
 RESPONSES: dict[str, dict[str, Responses]] = {
     "/": {
-        "GET": answers({200: responses.DISCOVERED}),
+        "GET": answers({200: DISCOVERED}),
     },
     "/resource_classes": {
         "GET": answers({200: resource_classes.LISTED}, 403, 404, 406),

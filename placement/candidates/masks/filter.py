@@ -1,6 +1,7 @@
 """From groups to masks: which providers can serve what, and which roots can serve all.
 
-The cheap half of the search: whole columns at a time, before any combination is looked at.
+The cheap half of the search: whole columns at a time, before any combination is looked at. A class
+is *contested* if several parts of a request ask for it, maybe of one provider.
 """
 
 import dataclasses
@@ -180,7 +181,7 @@ _MOST_SUMS = 64
 
 @dataclasses.dataclass(frozen=True)
 class Contested:
-    """A class that several parts ask for, maybe of one provider.
+    """What is asked of a contested class.
 
     The search within a tree asks only which parts' amounts fit together. So it may take a
     provider's room for the largest sum of amounts that fits: with 12 asked by each of three groups,

@@ -3,7 +3,7 @@
 Every claim first goes to the common line. While one thread makes claims of it, those that come wait
 there; the next thread makes them together. A claim whose tree another writer has locked goes on to
 the line of that tree. There one thread makes one write that waits in the database for the lock
-(`placement.operations.allocations.lock`), for up to 32 claims on one connection. A claim that waits
+(`placement.storage.providers.lock`), for up to 32 claims on one connection. A claim that waits
 in a line holds no connection. At most half of a worker's connections wait for trees at once; lines
 of further trees wait until one of these is free.
 

@@ -248,8 +248,9 @@ class Database:
 
         The operation is run again from its start after a failure that another writer caused
         (deadlock, serialization, a row of the same name inserted concurrently), after a connection
-        lost before the commit, and after the operation itself raised LostRace; at most `tries`
-        times and for `patience` seconds (by default the database's). Then LostRace is raised.
+        lost before the commit, or during that of an operation that is refused if it has happened,
+        and after the operation itself raised LostRace; at most `tries` times and for `patience`
+        seconds (by default the database's). Then LostRace is raised.
 
         Raises ValueNotStorable if a value is too long or too large for its column (SQLite checks
         neither, and stores it), TooMuchAtOnce if a statement exceeds the database's limits, and
