@@ -22,6 +22,14 @@ from placement.compare.values import ABSENT, value_differences
 #: statuses that say nothing of the request: a service, or a proxy before it, can't answer now
 BUSY = frozenset({429, 502, 503, 504})
 _OK, _CRASHED = 200, 500
+MATTERING = (
+    *("openstack-api-version", "vary", "cache-control", "last-modified"),
+    *("content-type", "location", "allow"),
+)
+#: seconds between a last-modified and the date of its answer, if it is the time of the answer
+_AT_ONCE = 2
+#: added by proxies that compress
+_OF_PROXIES = "accept-encoding"
 
 
 class VerdictKind(enum.Enum):
@@ -216,16 +224,6 @@ class Judge:
             for deviation in READING
             if (deviation.theirs, deviation.ours) == (_OK, _OK)
         )
-
-
-MATTERING = (
-    *("openstack-api-version", "vary", "cache-control", "last-modified"),
-    *("content-type", "location", "allow"),
-)
-#: seconds between a last-modified and the date of its answer, if it is the time of the answer
-_AT_ONCE = 2
-#: added by proxies that compress
-_OF_PROXIES = "accept-encoding"
 
 
 def meaning_of(answer: ReceivedAnswer, mount: str = "") -> dict[str, str]:

@@ -33,6 +33,18 @@ from placement.schemas.filters import (
     SUBTREES,
 )
 
+GROUPS: Version = (1, 25)
+NESTED: Version = (1, 29)
+
+_MOST_DIGITS = 18
+#: size of the cache of parsed queries, and the longest query that it takes, in characters
+_KEPT, _LONGEST_KEPT = 256, 2048
+#: the longest query in a body, in characters: what placement-api lets through in a URL. A search
+#: has to be read and prepared before its limits of time and memory hold
+LONGEST_IN_BODY = 64 * 1024
+_GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
+_AFTER_SUBTREES = "`same_subtree`"
+
 
 def list_all(call: Call) -> flask.Response:
     """GET /allocation_candidates"""
@@ -75,19 +87,6 @@ def budget_of(call: Call, clock: Callable[[], float] = time.monotonic) -> Budget
         call.client_left,
         clock,
     )
-
-
-GROUPS: Version = (1, 25)
-NESTED: Version = (1, 29)
-
-_MOST_DIGITS = 18
-#: size of the cache of parsed queries, and the longest query that it takes, in characters
-_KEPT, _LONGEST_KEPT = 256, 2048
-#: the longest query in a body, in characters: what placement-api lets through in a URL. A search
-#: has to be read and prepared before its limits of time and memory hold
-LONGEST_IN_BODY = 64 * 1024
-_GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
-_AFTER_SUBTREES = "`same_subtree`"
 
 
 def read_request(call: Call) -> CandidateRequest:

@@ -31,6 +31,11 @@ CREATION_REFUSED = (
     'Unable to create resource provider "{name}", {uuid}: {error}',
 )
 CHANGE_REFUSED = (ObjectRefused, BadRequest, "Unable to save resource provider {uuid}: {error}")
+#: the links of a provider, each with the minor version that added it
+_LINKS = (("inventories", 0), ("usages", 0), ("aggregates", 1), ("traits", 6), ("allocations", 11))
+SEPARATOR = b", "
+#: short texts in one piece of a list, and the length from which texts are pieces of their own
+_AT_ONCE, _LONG = 128, 10_000
 
 
 def _text(call: Call, provider: Provider) -> bytes:
@@ -98,13 +103,6 @@ def delete(call: Call, uuid: str) -> flask.Response:
     call.authorize("placement:resource_providers:delete")
     operations.delete_provider(call.database, uuid)
     return call.reply()
-
-
-#: the links of a provider, each with the minor version that added it
-_LINKS = (("inventories", 0), ("usages", 0), ("aggregates", 1), ("traits", 6), ("allocations", 11))
-SEPARATOR = b", "
-#: short texts in one piece of a list, and the length from which texts are pieces of their own
-_AT_ONCE, _LONG = 128, 10_000
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,6 +29,9 @@ REMEMBERED = 10_000
 
 _UNASKED = "not asked yet"
 _OF_PARSER = logging.getLogger("oslo_policy._parser")
+#: what oslo.policy logs, with tracebacks, of a rule that `mistakes_of` tells of
+_NOT_UNDERSTOOD = ("Failed to understand rule", "No handler for matches of kind")
+_REFERENCE = re.compile(r"rule:([^\s()]+)")
 
 
 def enforcer(rules: Iterable[policy.RuleDefault]) -> policy.Enforcer:
@@ -167,11 +170,6 @@ def _all_of(context: RequestContext) -> tuple[Any, ...]:
     if read is None:
         read = _readers[type(context)] = operator.attrgetter(*context.to_policy_values())
     return tuple([tuple(value) if isinstance(value, list) else value for value in read(context)])
-
-
-#: what oslo.policy logs, with tracebacks, of a rule that `mistakes_of` tells of
-_NOT_UNDERSTOOD = ("Failed to understand rule", "No handler for matches of kind")
-_REFERENCE = re.compile(r"rule:([^\s()]+)")
 
 
 def is_not_told_here(record: logging.LogRecord) -> bool:

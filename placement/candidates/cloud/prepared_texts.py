@@ -22,6 +22,15 @@ _SHIFT = 8
 _LOW = (1 << _SHIFT) - 1
 #: fewer texts than this are looked up one by one
 _FEW = 64
+#: providers that one form remembers at most: about 50 MB if all of them are listed together
+REMEMBERED = 25_000
+#: forms that are remembered at most: most clouds have clients of one or two versions
+FORMS = 3
+#: fewer providers of one block aren't joined
+_FEW_LISTED = 16
+
+#: when something last changed, as the driver returns it; those of one database can be compared
+Moment = datetime.datetime | str | None
 
 
 class PreparedTexts:
@@ -126,17 +135,6 @@ def in_blocks(mask: Numbers) -> Numbers:
     padded = np.zeros(number_of_blocks(len(mask)) << _SHIFT, np.bool_)
     padded[: len(mask)] = mask
     return padded.reshape(-1, _LOW + 1).sum(axis=1)
-
-
-#: providers that one form remembers at most: about 50 MB if all of them are listed together
-REMEMBERED = 25_000
-#: forms that are remembered at most: most clouds have clients of one or two versions
-FORMS = 3
-#: fewer providers of one block aren't joined
-_FEW_LISTED = 16
-
-#: when something last changed, as the driver returns it; those of one database can be compared
-Moment = datetime.datetime | str | None
 
 
 class Item(NamedTuple):

@@ -28,6 +28,10 @@ from placement.candidates.tree_problem import Demand
 
 #: the name of the step that leaves out the trees to avoid
 AVOID = "avoid"
+#: rooms are cut at this
+_MOST = 1 << 40
+#: with more sums than these, rooms are taken as they are
+_MOST_SUMS = 64
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -171,12 +175,6 @@ class GroupFilter:
         """Say whether all parts of the unsuffixed group must be on one and the same provider."""
         flat = not self._cloud.forest.nested and not len(self._cloud.sharing)
         return flat or len(group.demand) == 1
-
-
-#: rooms are cut at this
-_MOST = 1 << 40
-#: with more sums than these, rooms are taken as they are
-_MOST_SUMS = 64
 
 
 @dataclasses.dataclass(frozen=True)
