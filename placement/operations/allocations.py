@@ -57,20 +57,26 @@ def write_allocations(
 
     try:
         database.write(write, tries)
-    except OutcomeUnknown as unknown:
-        # what new consumers hold was stored by this request, or by one that asked for the same
-        try:
-            is_stored = database.read(lambda connection: _hold_just_that(connection, requests))
-        except DatabaseUnavailable:
-            raise unknown from None
-        if not is_stored:
+    except OutcomeUnknown:
+        if not _found_stored(database, requests):
             raise
 
 
-def _hold_just_that(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
-    """Return whether the consumers of requests for new ones are stored as they were requested."""
+def _found_stored(database: Database, requests: Sequence[ConsumerRequest]) -> bool:
+    """Return whether all consumers are new ones, and the database tells that it has them.
+
+    What new consumers hold was stored by this request, or by one that asked for the same.
+    """
     if any(request.generation is not None or not request.allocations for request in requests):
         return False
+    try:
+        return database.read(lambda connection: _hold_just_that(connection, requests))
+    except DatabaseUnavailable:
+        return False
+
+
+def _hold_just_that(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
+    """Return whether new consumers are stored as they were requested."""
     stored: dict[str, list[holdings.HeldRow]] = {}
     for row in holdings.of_consumers(connection, [request.uuid for request in requests]):
         stored.setdefault(row.consumer, []).append(row)

@@ -60,7 +60,7 @@ def amounts(
     """Yield rows of (provider id, amount, 1 or 0), some at a time: each allocation of a class.
 
     :param types: 1 stands for consumers of these types; `unknown`: for those without one
-    :param providers: ids of the providers, ascending
+    :param providers: ids of the providers, ascending; those of ids between them come, too
     """
     ids = [key for key, name in connection.execute(_TYPES) if name in types]
     values = {"class_id": class_id, "types": ids or [-1], "untyped": int(UNKNOWN_TYPE in types)}
