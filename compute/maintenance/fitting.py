@@ -17,6 +17,8 @@ from compute.requests.translation import request_of
 
 #: as new as the extensions; queries are read as this microversion does
 VERSION = "1.39"
+#: the first one that has traits
+_VERSION_OF_TRAITS = "1.6"
 PREFIX = "/berth/v1"
 #: how many names of flavors a message has
 _MOST_NAMED = 10
@@ -179,10 +181,11 @@ class Questions:
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
     def names(self) -> frozenset[str]:
-        """Return the names of all traits and resource classes."""
-        traits = self._answer(lambda: self._transport.get("/traits", version=VERSION))
+        """Return the names of all traits and resource classes; each release of placement can."""
+        version = _VERSION_OF_TRAITS
+        traits = self._answer(lambda: self._transport.get("/traits", version=version))
         path = "/resource_classes"
-        classes = self._answer(lambda: self._transport.get(path, version=VERSION))
+        classes = self._answer(lambda: self._transport.get(path, version=version))
         rows = classes["resource_classes"]
         return frozenset([*traits["traits"], *(row["name"] for row in rows)])
 

@@ -283,6 +283,22 @@ def test_nothing_is_written_and_a_service_without_extensions_plans_the_same(
     assert site.rows() == before
 
 
+def test_a_placement_of_an_older_release_plans_the_same(site, outsider, full, monkeypatch):
+    """Wallaby's knows the microversions up to 1.36."""
+    outsider.provider("host2", inventory=stock(20), traits=OWNER)
+    site.guest(uuid=full["b"])
+    before = site.run("drain", "--host", "host1", "--plan")
+    get = Transport.get
+
+    def get_of_wallaby(client, url, version=None, global_request_id=None):
+        known = version is None or int(version.removeprefix("1.")) <= 36
+        return get(client, url, version if known else "1.99", global_request_id)
+
+    monkeypatch.setattr(Transport, "get", get_of_wallaby)
+    assert before.code == 0
+    assert site.run("drain", "--host", "host1", "--plan") == before
+
+
 def test_a_host_that_is_drained_is_not_over_capacity(sqlite_site):
     with sqlite_site.placement() as outsider:
         root = outsider.provider("host1", None, {"VCPU": {"total": 8}})
