@@ -16,8 +16,8 @@ class PciDevice:
     `max_functions`; a virtual one has the address of its `physical_function`. `numa_node` is None
     where the firmware doesn't say, `interface` the name of its network interface, if it has one,
     `serial_number` that of its card, if the card tells it. Guests get a function with `is_vdpa` by
-    vDPA. `is_there` is False for a virtual
-    function that its card can create but hasn't created yet; its address isn't known.
+    vDPA. `is_there` is False for a virtual function that its card can create but hasn't created
+    yet; its address isn't known.
     """
 
     address: str

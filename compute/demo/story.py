@@ -27,6 +27,8 @@ from compute.demo.provider_drawing import Amounts, Picture, PlacementAPI
 #: what moves to the NUMA nodes, and what stays
 MOVING = ("VCPU", "MEMORY_MB")
 STAYING = ("DISK_GB",)
+#: what ends the demonstration
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class DemoHost:
@@ -240,9 +242,6 @@ def _tell_of_machines(
     )
     sockets = DemoHost("two-sockets", folder, service.url, machine("two-socket"))
     tell(console, service, sockets, drawing)
-
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Ended(Exception):

@@ -1,9 +1,9 @@
 """The PCI devices of a node: as its driver lists them, in pools, and given to requests.
 
-A device is a dict with `address`, `vendor_id`, `product_id`, `dev_type` (`type-PCI`, `type-PF` or
-`type-VF`) and other tags. A request is `{"count", "spec": [{tag: value}]}`: it asks for `count`
-devices, each of which has all tags of one of the specs (compute.md §4.1, §4.11). A class and traits
-are compared as placement has them; a device may have more traits than a spec names.
+A device is a dict with `address`, `vendor_id`, `product_id`, `dev_type` (`type-PCI`, `type-PF`,
+`type-VF` or `vdpa`) and other tags. A request is `{"count", "spec": [{tag: value}]}`: it asks for
+`count` devices, each of which has all tags of one of the specs (compute.md §4.1, §4.11). A class
+and traits are compared as placement has them; a device may have more traits than a spec names.
 """
 
 import json
@@ -51,7 +51,7 @@ def with_gone_functions(
     """Return the listed devices, and functions that guests still have and that are listed no more.
 
     These count as long as a guest has them, and their card is there with the same class and traits:
-    what placement has of a card's functions would else be too little for those that are free.
+    else placement would have too few of the card's functions for those that are free.
 
     :param held: the devices that guests have
     """

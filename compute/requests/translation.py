@@ -18,7 +18,6 @@ from compute.requests.features.feature_traits import (
     root_traits_of_features,
     traits_of_features,
 )
-from compute.requests.features.image_traits import format_traits, without_trait
 from compute.requests.features.numa import check_numa
 from compute.requests.features.processor_rules import check_processors
 from compute.requests.features.processors import (
@@ -30,7 +29,6 @@ from compute.requests.features.processors import (
 from compute.requests.features.topology import check_topology
 from compute.requests.groups import GroupDraft, Groups, groups_of
 from compute.requests.guest_request import GuestRequest, amounts_of
-from compute.requests.pci_groups import ALIAS
 from compute.requests.ports import REMOTE_MANAGED, GuestPort
 from compute.requests.reading.asked import Asked
 from compute.requests.reading.image import GuestImage, ImageProperties, read_image
@@ -41,6 +39,29 @@ from compute.requests.settings import Settings
 DISABLED = "COMPUTE_STATUS_DISABLED"
 #: the trait of providers that nova writes
 OWNER = "OWNER_NOVA"
+
+_NUMA = "NUMATopologyFilter"
+_IMAGE = "ImagePropertiesFilter"
+_UNSCOPED = "AggregateInstanceExtraSpecsFilter and ComputeCapabilitiesFilter"
+#: extra spec or property → the filter that judges it
+_FILTERS: Mapping[str, str] = {
+    "hw_numa_nodes": _NUMA,
+    "hw_numa_cpus": _NUMA,
+    "hw_numa_mem": _NUMA,
+    "hw_mem_page_size": _NUMA,
+    "hw_vm_mode": _IMAGE,
+    "vm_mode": _IMAGE,
+    "img_hv_type": _IMAGE,
+    "hypervisor_type": _IMAGE,
+    "img_hv_requested_version": _IMAGE,
+    "hypervisor_version_requires": _IMAGE,
+}
+_CELL = re.compile(r"(hw_numa_(?:cpus|mem))\.[0-9]+")
+#: the scope of an extra spec → the filter that judges it
+_SCOPES: Mapping[str, str] = {
+    "aggregate_instance_extra_specs": "AggregateInstanceExtraSpecsFilter",
+    "capabilities": "ComputeCapabilitiesFilter",
+}
 
 
 def request_of(
@@ -188,30 +209,6 @@ def _add_own(groups: Groups, flavor: Flavor, booted_from_volume: bool) -> None:
     groups.main.resources |= memory.namespaces(flavor.extra_specs)
 
 
-_NUMA = "NUMATopologyFilter"
-_IMAGE = "ImagePropertiesFilter"
-_UNSCOPED = "AggregateInstanceExtraSpecsFilter and ComputeCapabilitiesFilter"
-#: extra spec or property → the filter that judges it
-_FILTERS: Mapping[str, str] = {
-    "hw_numa_nodes": _NUMA,
-    "hw_numa_cpus": _NUMA,
-    "hw_numa_mem": _NUMA,
-    "hw_mem_page_size": _NUMA,
-    "hw_vm_mode": _IMAGE,
-    "vm_mode": _IMAGE,
-    "img_hv_type": _IMAGE,
-    "hypervisor_type": _IMAGE,
-    "img_hv_requested_version": _IMAGE,
-    "hypervisor_version_requires": _IMAGE,
-}
-_CELL = re.compile(r"(hw_numa_(?:cpus|mem))\.[0-9]+")
-#: the scope of an extra spec → the filter that judges it
-_SCOPES: Mapping[str, str] = {
-    "aggregate_instance_extra_specs": "AggregateInstanceExtraSpecsFilter",
-    "capabilities": "ComputeCapabilitiesFilter",
-}
-
-
 def _left_to_filters(
     asked: Asked, properties: Mapping[str, object], settings: Settings
 ) -> Iterator[str]:
@@ -236,7 +233,7 @@ def _left_of_image(
 ) -> Iterator[str]:
     """Yield a sentence for each thing of the image that no trait stands for."""
     if settings.image_metadata_prefilter:
-        for name, value in without_trait(asked.image):
+        for name, value in image_traits.without_trait(asked.image):
             yield (
                 f"{name}={value} is not in the request: no trait stands for it, and nova asks for "
                 "no device of the image then."
@@ -244,22 +241,19 @@ def _left_of_image(
     if settings.query_placement_for_image_type_support and not booted_from_volume:
         if not disk_format:
             yield "The image's disk_format is not in the request: it isn't given."
-        elif not any(format_traits(disk_format)):
+        elif not any(image_traits.format_traits(disk_format)):
             yield f"disk_format={disk_format} is not in the request: no trait stands for it."
 
 
 def _judge(name: str, value: str, settings: Settings) -> str:
     """Return why an extra spec isn't in the request, nothing if it is or needs no judge."""
     scope, colon, rest = name.partition(":")
-    if name == ALIAS:
+    if name == pci_groups.ALIAS:
         if not settings.pci_aliases:
             return "[pci]alias of the configuration defines no devices"
-        in_placement = settings.pci_in_placement
-        return (
-            ""
-            if in_placement
-            else "PciPassthroughFilter judges it, [filter_scheduler]" + ("pci_in_placement is off")
-        )
+        if settings.pci_in_placement:
+            return ""
+        return "PciPassthroughFilter judges it, [filter_scheduler]pci_in_placement is off"
     if name == DEVICE_PROFILE and value:
         return "cyborg knows the devices"
     if not colon:

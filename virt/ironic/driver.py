@@ -1,12 +1,5 @@
 """The ironic driver: it reports bare metal machines, each as a node. It deploys none itself."""
 
-from typing import TYPE_CHECKING
-
-from compute import exceptions
-from compute.provider_tree.allocation_records import Allocations, give, held, take
-
-if TYPE_CHECKING:
-    from compute.provider_tree import ProviderTree
 import bisect
 import hashlib
 import logging
@@ -17,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations, give, held, take
 from virt.driver import ComputeDriver
 from virt.ironic.bare_metal_api import BareMetalAPI
 from virt.ironic.inventory_file import InventoryFile
@@ -27,76 +22,14 @@ from virt.virtapi import VirtAPI
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
 
-
-FORMER = ("VCPU", "MEMORY_MB", "DISK_GB")
-
-
-def has_former_classes(tree: "ProviderTree", nodename: str) -> bool:
-    """Say whether the node's root is reported in the former way."""
-    return not tree.data(nodename).inventory.keys().isdisjoint(FORMER)
-
-
-def give_whole_machine(
-    tree: "ProviderTree", nodename: str, resource_class: str, allocations: Allocations
-) -> bool:
-    """Replace what consumers hold of former classes by one of `resource_class`, in place.
-
-    Return whether a consumer got the class that didn't hold it before. Raises ReshapeFailed if
-    several consumers would hold the machine; then nothing has changed.
-    """
-    root = tree.data(nodename).uuid
-    former = {
-        consumer: body
-        for consumer, body in sorted(allocations.items())
-        if any(held(body, root, name) for name in FORMER)
-    }
-    owners = {one for one, body in allocations.items() if held(body, root, resource_class)}
-    if len(owners | former.keys()) > 1:
-        raise exceptions.ReshapeFailed(
-            error=f"machine {nodename} is held by several consumers, and one only can have it: "
-            f"{', '.join(sorted(owners | former.keys()))}"
-        )
-    for consumer, body in former.items():
-        # Give first: a record that is empty for a moment is removed, and then comes back as the
-        # last.
-        if consumer not in owners:
-            give(body, root, resource_class, 1)
-        for name in FORMER:
-            take(body, root, name)
-    return bool(former.keys() - owners)
-
-
-# Directory below the state path.
-_TRAITS = "ironic_traits"
-
 LOG = logging.getLogger(__name__)
 
-
+#: the classes of machines that an older service reported as processors, memory and disk
+FORMER = ("VCPU", "MEMORY_MB", "DISK_GB")
+# Directory below the state path.
+_TRAITS = "ironic_traits"
 #: places that each host has on the ring
 _PARTITIONS = 32
-
-
-class HashRing:
-    """Hosts on a ring; a machine is the next host's. Few move when hosts come or go.
-
-    It is the ring of the library tooz, as nova has it: beside nova's agents, or after them, a host
-    has to have the same machines. Otherwise two hosts report one machine, and nobody another.
-    """
-
-    def __init__(self, hosts: Collection[str]) -> None:
-        self._hosts: dict[int, str] = {}
-        for host in hosts:
-            place = hashlib.md5(host.encode(), usedforsecurity=False)
-            for _ in range(_PARTITIONS):
-                place.update(host.encode())
-                self._hosts[int(place.hexdigest(), 16)] = host
-        self._places = sorted(self._hosts)
-
-    def host_of(self, node_uuid: str) -> str:
-        """Return the host that gets a machine."""
-        place = int(hashlib.md5(node_uuid.encode(), usedforsecurity=False).hexdigest(), 16)
-        found = bisect.bisect(self._places, place) % len(self._places)
-        return self._hosts[self._places[found]]
 
 
 class IronicDriver(ComputeDriver):
@@ -300,3 +233,61 @@ def _configured_source(conf: cfg.ConfigOpts) -> NodeSource:
     if conf.ironic.node_source == "openstack":
         return BareMetalAPI(conf)
     return InventoryFile(conf.ironic.inventory_file)
+
+
+def has_former_classes(tree: "ProviderTree", nodename: str) -> bool:
+    """Say whether the node's root is reported in the former way."""
+    return not tree.data(nodename).inventory.keys().isdisjoint(FORMER)
+
+
+def give_whole_machine(
+    tree: "ProviderTree", nodename: str, resource_class: str, allocations: Allocations
+) -> bool:
+    """Replace what consumers hold of former classes by one of `resource_class`, in place.
+
+    Return whether a consumer got the class that didn't hold it before. Raises ReshapeFailed if
+    several consumers would hold the machine; then nothing has changed.
+    """
+    root = tree.data(nodename).uuid
+    former = {
+        consumer: body
+        for consumer, body in sorted(allocations.items())
+        if any(held(body, root, name) for name in FORMER)
+    }
+    owners = {one for one, body in allocations.items() if held(body, root, resource_class)}
+    if len(owners | former.keys()) > 1:
+        raise exceptions.ReshapeFailed(
+            error=f"machine {nodename} is held by several consumers, and one only can have it: "
+            f"{', '.join(sorted(owners | former.keys()))}"
+        )
+    for consumer, body in former.items():
+        # Give first: a record that is empty for a moment is removed, and then comes back as the
+        # last.
+        if consumer not in owners:
+            give(body, root, resource_class, 1)
+        for name in FORMER:
+            take(body, root, name)
+    return bool(former.keys() - owners)
+
+
+class HashRing:
+    """Hosts on a ring; a machine is the next host's. Few move when hosts come or go.
+
+    It is the ring of the library tooz, as nova has it: beside nova's agents, or after them, a host
+    has to have the same machines. Otherwise two hosts report one machine, and nobody another.
+    """
+
+    def __init__(self, hosts: Collection[str]) -> None:
+        self._hosts: dict[int, str] = {}
+        for host in hosts:
+            place = hashlib.md5(host.encode(), usedforsecurity=False)
+            for _ in range(_PARTITIONS):
+                place.update(host.encode())
+                self._hosts[int(place.hexdigest(), 16)] = host
+        self._places = sorted(self._hosts)
+
+    def host_of(self, node_uuid: str) -> str:
+        """Return the host that gets a machine."""
+        place = int(hashlib.md5(node_uuid.encode(), usedforsecurity=False).hexdigest(), 16)
+        found = bisect.bisect(self._places, place) % len(self._places)
+        return self._hosts[self._places[found]]

@@ -1,38 +1,31 @@
 """A driver of one node, which reports what facts say of the machine."""
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
-
-from oslo_config import cfg
-
-from compute.pci.device_spec import parse_device_specs
-from compute.provider_tree.cells import cell_name
-from virt.node.facts import Guest, HostFacts
-from virt.node.gpus import gpus
-from virt.node.guest_places import card_places, cell_places, device_counts
-from virt.reshape.vgpu import VGPU, pgpu_name
-from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
-
-if TYPE_CHECKING:
-    from compute.provider_tree import ProviderTree
 import contextlib
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from oslo_config import cfg
+
 from compute import exceptions
+from compute.pci.device_spec import parse_device_specs
 from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.cells import cell_name
 from virt.driver import ComputeDriver
 from virt.node import pmem
 from virt.node.consumers import Consumers
 from virt.node.cpu_sets import CpuSets, configured_cpus, cpu_sets
-from virt.node.facts import HostFactsError, HostInfo
+from virt.node.facts import Guest, HostFacts, HostFactsError, HostInfo
+from virt.node.gpus import gpus
+from virt.node.guest_places import card_places, cell_places, device_counts
 from virt.node.kept_pages import kept_pages
 from virt.node.mdev_types import configured_types
 from virt.node.node_update import NodeUpdate
 from virt.pci_device import offered
 from virt.reshape.resource_class import check_renames
+from virt.reshape.vgpu import VGPU, pgpu_name
+from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
 from virt.virtapi import VirtAPI
 
 if TYPE_CHECKING:

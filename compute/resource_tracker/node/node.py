@@ -139,12 +139,7 @@ class TrackedNode:
 
     def reported_devices(self) -> list[Device]:
         """Return the PCI devices that placement has to know: those listed, and functions in use."""
-        held = [
-            device
-            for one in list(self.holdings.values())
-            for share in one.shares
-            for device in share.pci_devices
-        ]
+        held = [device for share in self.shares() for device in share.pci_devices]
         return with_gone_functions(self.pci_devices, held)
 
     def placed_topologies(self, without: str | None = None) -> list[dict[str, Any]]:
