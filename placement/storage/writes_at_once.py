@@ -222,7 +222,6 @@ def _write(are_new: bool) -> sa.Select[Any]:
         ]
         providers_of = providers_of.union_all(sa.select(old.c.provider_id))
         new = sa.select(known).where(known.c.id.is_(None)).cte("new")
-    usual = sa.select(sa.literal_column("1").label("case")).where(*conditions).cte("usual")
     touched = providers_of.subquery("touched")
     changed = (
         sa.select(
@@ -235,9 +234,8 @@ def _write(are_new: bool) -> sa.Select[Any]:
         .cte("changed")
     )
     count = _count(changed)
-    taken, appending = change_feed.taking(
-        changed, count, _NOW, usual.c.case == 1, change_feed.needs_no_trimming(count)
-    )
+    conditions.append(change_feed.needs_no_trimming(count))
+    taken, appending = change_feed.taking(changed, count, _NOW, *conditions)
     so = taken.c.id.is_not(None)
     writes = [_created(new, so).cte("created"), _stored(room, so).cte("stored")]
     if not are_new:

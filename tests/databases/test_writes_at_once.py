@@ -1,6 +1,7 @@
 """Writes of allocations that PostgreSQL gets in one message, and what isn't usual about them."""
 
 import concurrent.futures
+import re
 
 import pytest
 import sqlalchemy as sa
@@ -110,6 +111,17 @@ def outcome(service, bodies):
     return answer.status_code, text, {name: service.ask(sql) for name, sql in TABLES.items()}
 
 
+def kept_plan(url, text):
+    """Return how PostgreSQL runs a statement if it plans it without its values."""
+    places = set(re.findall(r"\$\d+", text))
+    with connected(url) as connection:
+        connection.execute(sa.text("SET plan_cache_mode = force_generic_plan"))
+        connection.execute(sa.text(f"PREPARE planned AS {text}"))
+        values = ", ".join("NULL" for _ in places)
+        plan = connection.execute(sa.text(f"EXPLAIN EXECUTE planned({values})"))
+        return "\n".join(plan.scalars())
+
+
 @pytest.mark.parametrize("bodies", (USUAL | UNUSUAL).values(), ids=USUAL | UNUSUAL)
 def test_one_message_stores_and_answers_what_several_do(new_database, monkeypatch, bodies):
     found = outcome(filled(new_database()), bodies)
@@ -123,6 +135,16 @@ def test_the_usual_is_one_message(database_url, messages, bodies):
     messages.clear()
     expect(service.post("/allocations", bodies), 204)
     assert [message[-1] for message in messages] == ["COMMIT"]
+
+
+def test_a_claim_reads_no_table_as_a_whole(database_url, messages):
+    """PostgreSQL may keep the plan of a statement while tables grow."""
+    service = filled(database_url)
+    messages.clear()
+    expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
+    (_, lock, write, _), *_ = messages
+    assert "Seq Scan" not in kept_plan(database_url, lock)
+    assert "Seq Scan" not in kept_plan(database_url, write)
 
 
 def test_a_session_that_was_silent_for_long_gets_the_commit_by_itself(

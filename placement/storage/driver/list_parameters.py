@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql import visitors
 from sqlalchemy.sql.visitors import InternalTraversal
 
 T = TypeVar("T")
@@ -89,8 +88,21 @@ def _in_json(element: among, compiler: Any, **options: Any) -> str:
 
 def lists_in(statement: Any) -> tuple[str, ...]:
     """Return the names of the lists of a statement."""
-    found = (part.name for part in visitors.iterate(statement) if isinstance(part, among))
-    return tuple(dict.fromkeys(found))
+    names: dict[str, None] = {}
+    seen: set[Any] = set()
+    left = [statement]
+    while left:
+        part = left.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        if isinstance(part, among):
+            names[part.name] = None
+        left += part.get_children()
+        # a column in a condition of an UPDATE may be all that leads to its subquery
+        if isinstance(table := getattr(part, "table", None), sa.CTE):
+            left.append(table)
+    return tuple(names)
 
 
 def short_length(values: Collection[Any]) -> int | None:
