@@ -180,6 +180,10 @@ class Questions:
         path = f"{PREFIX}/plans/survives"
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
+    def check_offered(self) -> None:
+        """Raise NotOffered if placement has no extensions, before anything is read for one."""
+        self._answer(lambda: self._transport.get(PREFIX, version=VERSION))
+
     def names(self) -> frozenset[str]:
         """Return the names of all traits and resource classes; each release of placement can."""
         version = _VERSION_OF_TRAITS

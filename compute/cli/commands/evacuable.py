@@ -13,7 +13,7 @@ from compute.cli.commands.fitting_commands import (
 )
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.moving.moving_guests import MovingGuests
-from compute.maintenance.provider_details import find_roots, read_trees
+from compute.maintenance.provider_details import find_roots
 from compute.report.wire.context import admin_context
 from placement.reports.lines import wrapped
 
@@ -51,8 +51,7 @@ def evacuable(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         context = admin_context()
         named = [root for name in asked.hosts for root in find_roots(by.client, context, name)]
         roots = list(dict.fromkeys(named))
-        trees = read_trees(by.client, context, roots)
-        guests = by.moving_guests({uuid for tree in trees for one in tree for uuid in one.holders})
+        guests = by.moving_guests(roots)
         shown = by.questions.evacuate(roots, guests.requests)
         recorded = RecordedConsumers(by.cell)
         unfit = [one["consumer"] for one in shown["unfit"]]

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from compute.maintenance.fitting import (
 )
 from compute.maintenance.moving.guest_queries import GuestQueries
 from compute.maintenance.moving.moving_guests import MovingGuests, moving_guests
+from compute.maintenance.provider_details import read_trees
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
@@ -63,10 +64,20 @@ class Asking:
     client: SchedulerReportClient
     settings: Settings
 
-    def moving_guests(self, among: Collection[str] | None = None) -> MovingGuests:
-        """Return which guests of the records may move, and what they ask for then."""
+    def moving_guests(self, roots: Sequence[str] | None = None) -> MovingGuests:
+        """Return which guests of the records may move, and what they ask for then.
+
+        Raises NotOffered if placement can't be asked for moves.
+
+        :param roots: only those that hold anything of these trees; None: all
+        """
+        self.questions.check_offered()
+        context, among = admin_context(), None
+        if roots is not None:
+            trees = read_trees(self.client, context, roots)
+            among = {uuid for tree in trees for one in tree for uuid in one.holders}
         queries = GuestQueries(self.settings, self.questions.names())
-        return moving_guests(self.cell, self.client, admin_context(), queries, among)
+        return moving_guests(self.cell, self.client, context, queries, among)
 
 
 def options_of(

@@ -3,6 +3,7 @@
 import pytest
 
 from compute.records.instance import Flavor
+from compute.report.wire.transport import Transport
 
 OWNER = ["OWNER_NOVA"]
 SHARE = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}
@@ -154,3 +155,23 @@ def test_a_guest_that_placement_would_refuse_spoils_nothing(
     assert (ended.code, ended.err) == (0, "")
     if words[0] != "drain":
         assert "What 1 guest asks for isn't certain" in ended.out.replace("\n", " ")
+
+
+@pytest.mark.parametrize("words", COMMANDS[:3])
+def test_a_placement_without_plans_is_told_before_guests_are_looked_at(
+    sqlite_site, guest, monkeypatch, words
+):
+    """It would be asked for one guest after the other, and thousands may be on hosts."""
+    guest()
+    monkeypatch.setenv("OS_BERTH__EXTENSIONS", "false")
+    asked = []
+    get = Transport.get
+
+    def noting(client, url, *args, **kwargs):
+        asked.append(url)
+        return get(client, url, *args, **kwargs)
+
+    monkeypatch.setattr(Transport, "get", noting)
+    ended = sqlite_site.run(*words)
+    assert (ended.code, "Placement doesn't offer this" in ended.err) == (1, True)
+    assert [url for url in asked if "/allocations" in url] == []
