@@ -213,9 +213,9 @@ function headline(cloud, within, sums, aggregate) {
   ];
 }
 
-/** Return a link to what would be if these were lost; null if they are too many for an address. */
+/** Return a link to what would be if these were lost; null if there is none, or an address has no room. */
 function toLoss(hosts) {
-  if (hosts.length > MOST_LOST) return null;
+  if (!hosts.length || hosts.length > MOST_LOST) return null;
   const query = new URLSearchParams({ each: "these", sets: hosts.map(({ uuid }) => uuid).join(",") });
   return element("a", { href: addressOf("plans", ["survives"], query) }, "Can they be lost?");
 }

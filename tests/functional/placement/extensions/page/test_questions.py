@@ -130,3 +130,9 @@ def test_a_group_leads_to_whether_it_can_be_lost(open_page, small_cloud):
     page.get_by_role("link", name="Can they be lost?").click()
     expect(page.get_by_role("heading", name="Losses that can be absorbed")).to_be_visible()
     expect(page.locator(".figure")).to_have_text("1 of 1")
+
+
+def test_an_aggregate_without_trees_leads_to_no_loss(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/cloud?aggregate={numbered(AGGREGATE, 99)}")
+    expect(page.get_by_role("heading", name="0 trees of an aggregate")).to_be_visible()
+    expect(page.get_by_role("link", name="Can they be lost?")).to_have_count(0)
