@@ -28,9 +28,14 @@ _BY_UUID = _STATES.where(among(consumers.c.uuid, "uuids")).order_by(consumers.c.
 _BY_ID = _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id)
 _IDS = Compiled(sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids")))
 #: by whether the statement waits for consumers that others have locked
-_LOCK = {wait: Compiled(_BY_UUID.with_for_update(skip_locked=not wait)) for wait in (True, False)}
+_LOCK = {
+    wait: Compiled(_BY_UUID.with_for_update(skip_locked=not wait), waits=wait)
+    for wait in (True, False)
+}
 _LOCK_NUMBERED = {
-    wait: Compiled(by_primary_key(_BY_ID.with_for_update(skip_locked=not wait), consumers))
+    wait: Compiled(
+        by_primary_key(_BY_ID.with_for_update(skip_locked=not wait), consumers), waits=wait
+    )
     for wait in (True, False)
 }
 #: what an `Owner` is made of, and the rows that have it

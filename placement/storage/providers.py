@@ -63,14 +63,15 @@ _FIND = {
 }
 _FOUND = {key: Compiled(question) for key, question in _FIND.items()}
 _LOCK = {
-    (*key, hold): Compiled(locking(question.order_by(providers.c.id), hold))
+    (*key, hold): Compiled(locking(question.order_by(providers.c.id), hold), waits=True)
     for key, question in _FIND.items()
     for hold in Hold
 }
 _LOCK_FREE = Compiled(locking(_NODES.where(_NAMED), Hold.CONTENT, wait=False))
 _LOCK_NUMBERED = {
     hold: Compiled(
-        by_primary_key(locking(_FIND[False, True].order_by(providers.c.id), hold), providers)
+        by_primary_key(locking(_FIND[False, True].order_by(providers.c.id), hold), providers),
+        waits=True,
     )
     for hold in Hold
 }

@@ -285,8 +285,8 @@ def _insert(table: sa.Table, rows: sa.Select[Any]) -> sa.Insert:
     return sa.insert(table).from_select(columns, rows, include_defaults=False)
 
 
-_LOCK_CONSUMERS = Compiled(_lock_consumers())
-_LOCK_PROVIDERS = Compiled(_lock_providers())
+_LOCK_CONSUMERS = Compiled(_lock_consumers(), waits=True)
+_LOCK_PROVIDERS = Compiled(_lock_providers(), waits=True)
 #: by whether all consumers have to be new
 _WRITE = {are_new: Compiled(_write(are_new)) for are_new in (True, False)}
 

@@ -24,6 +24,7 @@ from tests.functional.placement.small_cloud import (
 )
 
 SECOND = numbered("b", 1)
+FOUR = (ROOT, SECOND, numbered("b", 2), numbered("b", 3))
 TOTAL = 4
 #: number of rows that the other transaction writes, so that MariaDB rolls back the service's
 MUCH = 300
@@ -41,7 +42,7 @@ def options(request, database_kind):
     if not hasattr(request, "param"):
         return {}
     more = dict(request.param)
-    limits = IMPATIENT[database_kind]
+    limits = (PATIENT if more.pop("patient", False) else IMPATIENT)[database_kind]
     if "read_timeout" in more:
         limits += f"&read_timeout={more.pop('read_timeout')}"
     return {
@@ -56,8 +57,8 @@ def service(database_url, database_kind, options):
     if database_kind == "postgresql":
         patient_about_deadlocks(database_url)
     with running(database_url, workers=1, **options) as service:
-        for name, uuid in (("first", ROOT), ("second", SECOND)):
-            body = {"name": name, "uuid": uuid}
+        for uuid in FOUR:
+            body = {"name": uuid, "uuid": uuid}
             assert service.post("/resource_providers", body).status == 200
             path = f"/resource_providers/{uuid}/inventories"
             assert service.put(path, stock(0, VCPU=TOTAL)).status == 200
@@ -158,6 +159,10 @@ IMPATIENT = {
     "postgresql": "options=-c%20lock_timeout%3D100ms",
     "mariadb": "init_command=SET%20SESSION%20innodb_lock_wait_timeout%20%3D%201",
 }
+PATIENT = {
+    "postgresql": "options=-c%20lock_timeout%3D2s",
+    "mariadb": "init_command=SET%20SESSION%20innodb_lock_wait_timeout%20%3D%202",
+}
 TWO_TRIES = {"PLACEMENT__ALLOCATION_CONFLICT_RETRY_COUNT": "2"}
 #: a wait for a lock as in `IMPATIENT`, and seconds after which a server is silent
 SHORT_LIMITS = TWO_TRIES | {"read_timeout": "3"}
@@ -208,6 +213,55 @@ def test_what_a_write_holds_while_it_waits_for_another_provider_is_given_back_in
         assert claim(service, ROOT).status == 204
         wanted = holding({ROOT: {"VCPU": 1}}, generation=1)
         assert service.put(f"/allocations/{NEW}", wanted).status == 204
+
+
+#: a longer wait for a row, and seconds after which a server is silent
+ONE_AFTER_THE_OTHER = {"patient": True, "read_timeout": "3"}
+#: how a transaction of another program ends itself after so many seconds without a statement
+ENDS_ITSELF = {
+    "postgresql": "SET idle_in_transaction_session_timeout = '{}s'",
+    "mariadb": "SET SESSION idle_transaction_timeout = {}",
+}
+
+
+def allocate(service, generation=None):
+    """Allocate from all four providers."""
+    wanted = holding({uuid: {"VCPU": 1} for uuid in FOUR}, generation)
+    return service.put(f"/allocations/{NEW}", wanted)
+
+
+def allocate_again(service):
+    return allocate(service, 1)
+
+
+def reshape_all(service):
+    stocks = {
+        uuid: stock(service.get(f"/resource_providers/{uuid}").body["generation"], VCPU=TOTAL)
+        for uuid in FOUR
+    }
+    return service.post("/reshaper", {"inventories": stocks, "allocations": {}})
+
+
+@pytest.mark.parametrize("options", [ONE_AFTER_THE_OTHER], indirect=True, ids=["short limits"])
+@pytest.mark.parametrize("write", [allocate, allocate_again, reshape_all])
+def test_rows_that_become_free_one_after_the_other_are_no_silent_server(
+    service, database_url, database_kind, write
+):
+    """Each becomes free a second after the one before: together later than a server is silent."""
+    if write is allocate_again:
+        assert allocate(service).status == 204
+    with contextlib.ExitStack() as others:
+        for seconds, uuid in enumerate(FOUR, 1):
+            other = others.enter_context(connected(database_url))
+            # the server has ended it
+            others.callback(other.invalidate)
+            other.execute(sa.text(ENDS_ITSELF[database_kind].format(seconds)))
+            lock(other, uuid)
+        answer = write(service)
+    assert answer.status in (200, 204), answer.body
+    said = service.log.read_text()
+    assert "has not answered" not in said
+    assert "Runs again after disconnect" not in said
 
 
 def test_a_consumer_created_concurrently_is_a_conflict_and_no_lack_of_capacity(

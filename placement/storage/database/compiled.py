@@ -42,10 +42,12 @@ class Compiled:
 
     :param statement: lists of values in it are written with `among`. The columns of an INSERT are
         the names of the values that it is given, and those that have a default
+    :param waits: whether it waits for the locks of rows that lists among its values name
     """
 
-    def __init__(self, statement: sa.Executable) -> None:
+    def __init__(self, statement: sa.Executable, waits: bool = False) -> None:
         self.statement = statement
+        self.waits = waits
         self._is_insert = isinstance(statement, sa.Insert)
         self._forms: dict[Any, DriverText] = {}
 

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from placement.storage.database.assumptions import Unusual
 from placement.storage.database.compiled import Compiled, DriverText, Rows
 from placement.storage.database.engine_setup import StatementCount
+from placement.storage.database.lock_limits import LIMIT, is_limit, limited, note_if_stopped
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, Run, StatementDriver
 from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS, limit_of_locks
@@ -91,6 +92,8 @@ class Connection:
         #: what begins the transaction, if it has not been sent yet
         self._beginning: list[Call] = []
         self._waiting: list[Call] = []
+        #: by the texts of the next message that wait for rows, how many values name these
+        self._rows_to_lock: dict[str, int] = {}
 
     @property
     def plain(self) -> sa.Connection:
@@ -205,10 +208,13 @@ class Connection:
         elif self._waiting:
             self._send([])
 
-    @staticmethod
-    def _call(driver: StatementDriver, statement: Compiled, values: Any) -> tuple[DriverText, Call]:
+    def _call(
+        self, driver: StatementDriver, statement: Compiled, values: Any
+    ) -> tuple[DriverText, Call]:
         if not isinstance(values, list):
             form = statement.form(driver, values or {})
+            if statement.waits:
+                self._rows_to_lock[form.text] = sum(map(len, values.values()))
             return form, (form.text, form.placed(values or {}), False)
         form = statement.form(driver, values[0])
         text = form.text_for(len(values))
@@ -227,16 +233,29 @@ class Connection:
         """
         waiting = [*self._waiting, *calls]
         beginning, self._beginning, self._waiting = self._beginning, [], []
+        rows, self._rows_to_lock = self._rows_to_lock, {}
         if self._driver is None or not (beginning or waiting or ending):
             return []
         if self._hooks:
-            waiting = [self._shown(call) for call in waiting]
+            shown = [self._shown(call) for call in waiting]
+            rows = {
+                new[0]: rows[old[0]]
+                for old, new in zip(waiting, shown, strict=True)
+                if old[0] in rows
+            }
+            waiting = shown
         for _ in waiting:
             self._statements.sent()
+        if rows and LIMIT in self.info:
+            waiting = limited(self.dialect, self._driver, waiting, rows, self.info[LIMIT])
         calls = [*beginning, *waiting, *ending]
         try:
-            return (run or self._driver.run)(self._pooled, calls)
+            found = (run or self._driver.run)(self._pooled, calls)
+            if not rows:
+                return found
+            return [one for one, call in zip(found, calls, strict=True) if not is_limit(call)]
         except BaseException as error:
+            note_if_stopped(error, self._driver.text_of(error), rows)
             self.is_ending &= not self._driver.stopped_before_the_last(error)
             self._raise(error, "; ".join(text for text, _, _ in calls), calls[-1][1])
         finally:

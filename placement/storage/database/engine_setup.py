@@ -3,7 +3,7 @@
 A server may accept a connection and never answer, or stop in the middle of an answer: the server
 hangs, its machine was paused, the network drops packets. So each statement of a request has a time
 limit: it ends when the server was silent for `read_timeout` seconds, or when a row stayed locked
-for LONGEST_LOCK.
+for LONGEST_LOCK. What locks several rows ends before the server seems silent (`lock_limits.py`).
 
 Servers may fork after the application was made, so a process never uses the connections of its
 parent. Here is also what is done before the first use, and what counts and times statements.
@@ -24,6 +24,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.metrics.tally import UNCOUNTED, Tally
+from placement.storage.database.lock_limits import limit_several
 from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
 from placement.storage.driver.error_log import shorten
@@ -69,6 +70,8 @@ def make_engine(
             limit_silence(engine, silence)
     elif engine.dialect.driver == "psycopg2":
         set_up_psycopg2(engine)
+    if engine.dialect.name != "sqlite" and not patient:
+        limit_several(engine, options["connect_args"].get("read_timeout", silence))
     return engine
 
 

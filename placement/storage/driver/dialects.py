@@ -39,13 +39,17 @@ UNREACHABLE = "unreachable"
 NOT_READY = "cluster_not_ready"
 #: stopped by a time limit of the database, or by its administrator
 CANCELED = "canceled"
+#: a row stayed locked
+LOCK_TIMEOUT = "lock_timeout"
+#: attribute of a driver's error: Berth's own limit stopped a statement (`lock_limits.py`)
+LOCK_LIMIT_REACHED = "berth_lock_limit_reached"
 #: a node of a cluster could not commit a transaction that it had accepted
 COMMIT_FAILED = "commit_failed"
 OUTAGES = frozenset({DISCONNECT, UNREACHABLE, NOT_READY, CANCELED, COMMIT_FAILED})
 _POSTGRESQL_FAILURES = {
     "40001": "serialization",
     "40P01": DEADLOCK,
-    "55P03": "lock_timeout",
+    "55P03": LOCK_TIMEOUT,
     "57014": CANCELED,
     "57P01": DISCONNECT,
     "57P02": DISCONNECT,
@@ -62,7 +66,7 @@ _POSTGRESQL_FAILURES = {
 #: class 08: connection exceptions, including every refusal of PgBouncer itself
 _POSTGRESQL_CONNECTION = "08"
 _MYSQL_FAILURES = {
-    1205: "lock_timeout",
+    1205: LOCK_TIMEOUT,
     # a table was rebuilt after the transaction began
     1412: "serialization",
     1213: DEADLOCK,
@@ -74,7 +78,7 @@ _MYSQL_FAILURES = {
     1927: DISCONNECT,
     1969: CANCELED,
     3024: CANCELED,
-    3572: "lock_timeout",
+    3572: LOCK_TIMEOUT,
 }
 #: the server can't be reached (yet), or it or the user has too many connections
 _MYSQL_UNREACHABLE = frozenset({1040, 1047, 1053, 1203, 1226, 2002, 2003, 2005, 2006, 2013})
@@ -308,6 +312,8 @@ def failure_of(error: DBAPIError) -> str | None:
     if is_unreachable(error):
         return UNREACHABLE
     origin = error.orig
+    if getattr(origin, LOCK_LIMIT_REACHED, False):
+        return LOCK_TIMEOUT
     state, number = state_of(origin), number_of(origin)
     if isinstance(error, IntegrityError):
         # MySQL's number says more than its SQL state, which is the same for all constraints

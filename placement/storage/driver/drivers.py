@@ -64,6 +64,10 @@ class StatementDriver:
         """Return whether the last statement of a message surely wasn't run."""
         return False
 
+    def text_of(self, error: BaseException) -> str | None:
+        """Return the statement of a message that failed; None: it isn't known."""
+        return None
+
     @property
     def arrays(self) -> Run | None:
         """A function that sends statements like `run`, but reads arrays as numpy's.
@@ -122,6 +126,9 @@ class PsycopgDriver(StatementDriver):
 
     def stopped_before_the_last(self, error: BaseException) -> bool:
         return self._batches.stopped_before_the_last(error)
+
+    def text_of(self, error: BaseException) -> str | None:
+        return self._batches.text_of(error)
 
     @property
     def arrays(self) -> Run | None:

@@ -30,6 +30,7 @@ NOT_PREPARED = (
 )
 #: attribute of exceptions
 _STOPPED = "berth_stopped_before_the_last"
+_TEXT = "berth_text"
 _DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
@@ -88,7 +89,7 @@ def run(
     try:
         libpq.enter_pipeline_mode()
         preparing = _send(libpq, sent, names, new)
-        failure = functools.partial(_failure, len(preparing), prepared is not None)
+        failure = functools.partial(_failure, sent, preparing, prepared is not None)
         results = connection.wait(_results(libpq, failure))
         libpq.exit_pipeline_mode()
     except BaseException:
@@ -142,10 +143,17 @@ def stopped_before_the_last(error: BaseException) -> bool:
     return getattr(error, _STOPPED, False)
 
 
-def _failure(count: int, is_direct: bool, results: Sequence[Any]) -> psycopg.Error:
+def text_of(error: BaseException) -> str | None:
+    """Return the statement of `run` that failed, or whose preparation did; None: another error."""
+    return getattr(error, _TEXT, None)
+
+
+def _failure(
+    calls: Sequence[Call], preparing: Sequence[str | None], is_direct: bool, results: Sequence[Any]
+) -> psycopg.Error:
     """Return psycopg's exception for the first of the results that is a failure.
 
-    :param count: how many results there would be if none had failed
+    :param preparing: for each result, if none had failed, what `_send` returns
     :param is_direct: whether there is surely no pooler. If one loses the server, it ends the
         session in the server's words, and doesn't know how far the server got
     """
@@ -157,7 +165,9 @@ def _failure(count: int, is_direct: bool, results: Sequence[Any]) -> psycopg.Err
     is_told = error.sqlstate is not None and (
         is_direct or error.diag.severity_nonlocalized == "ERROR"
     )
-    setattr(error, _STOPPED, is_told and place < count - 1)
+    setattr(error, _STOPPED, is_told and place < len(preparing) - 1)
+    # each call has one result that prepares nothing
+    setattr(error, _TEXT, calls[preparing[:place].count(None)][0])
     return error
 
 
