@@ -90,7 +90,8 @@ BOUNDS = {
     "devices": (3, 1),
     # a question for each guest, and one for the name of each host that guests go to
     "drain": (16 + GUESTS, 22),
-    "evacuable": (2, 6),
+    # it asks for the instances by what their flavors say, not by what they hold
+    "evacuable": (7, 6),
     # the nearest hosts, of which few are told
     "explain": (1, 45),
     "audit again": (5, 0),

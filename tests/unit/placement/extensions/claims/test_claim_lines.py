@@ -1,6 +1,7 @@
 """Claims that come while a thread works wait in a line, and are made together."""
 
 import concurrent.futures
+import contextlib
 import threading
 from types import SimpleNamespace
 
@@ -12,13 +13,15 @@ from placement.extensions.claims.claim_lines import ClaimLines
 from tests.patience import PATIENCE
 
 
-class StandIn:
+class FakeClaim:
     """A claim of one consumer.
 
     :param seconds_left: the seconds after which it is given up
     """
 
     is_made, is_abandoned = False, False
+    database = SimpleNamespace(most_waiting=8)
+    stand_in = staticmethod(contextlib.nullcontext)
 
     def __init__(self, uuid, seconds_left=PATIENCE):
         self.consumers = [SimpleNamespace(uuid=uuid)]
@@ -87,9 +90,9 @@ def test_claims_that_come_during_the_work_are_made_together_after_it(batches, wa
     batches(run)
     claims = ClaimLines()
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        answers = [pool.submit(claims.make, StandIn("a"))]
+        answers = [pool.submit(claims.make, FakeClaim("a"))]
         assert begun.wait(PATIENCE)
-        answers += [pool.submit(claims.make, StandIn(uuid)) for uuid in "bc"]
+        answers += [pool.submit(claims.make, FakeClaim(uuid)) for uuid in "bc"]
         assert [answer.result(PATIENCE) for answer in answers] == [{}, {}, {}]
 
     assert made == [{"a"}, {"b", "c"}]
@@ -107,16 +110,16 @@ def test_a_claim_that_is_given_up_does_not_wait_for_those_that_are_being_made(ba
 
     batches(run)
     claims = ClaimLines()
-    given_up = StandIn("b", seconds_left=0 if reason is ClaimUnfinished else PATIENCE)
+    given_up = FakeClaim("b", seconds_left=0 if reason is ClaimUnfinished else PATIENCE)
     given_up.is_abandoned = reason is SearchAbandoned
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        first = pool.submit(claims.make, StandIn("a"))
+        first = pool.submit(claims.make, FakeClaim("a"))
         assert begun.wait(PATIENCE)
         with pytest.raises(reason):
             claims.make(given_up)
         enough.set()
         assert first.result(PATIENCE) == {}
-        assert claims.make(StandIn("c")) == {}
+        assert claims.make(FakeClaim("c")) == {}
 
     assert made == [{"a"}, {"c"}]
 
@@ -139,12 +142,12 @@ def test_those_of_a_locked_tree_go_to_its_line_and_others_do_not_wait_with_them(
     batches(run)
     claims = ClaimLines()
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        answers = [pool.submit(claims.make, StandIn("t1"))]
+        answers = [pool.submit(claims.make, FakeClaim("t1"))]
         assert locked.wait(PATIENCE)
-        answers += [pool.submit(claims.make, StandIn(uuid)) for uuid in ("t2", "t3")]
+        answers += [pool.submit(claims.make, FakeClaim(uuid)) for uuid in ("t2", "t3")]
         for _ in range(2):
             assert waiting.acquire(timeout=PATIENCE)
-        assert claims.make(StandIn("other")) == {}
+        assert claims.make(FakeClaim("other")) == {}
         while claims.waiting("tree") < 2:
             assert waiting.acquire(timeout=PATIENCE)
         free.set()
@@ -166,7 +169,7 @@ def test_one_that_is_left_over_goes_alone(batches):
         batch.jobs[0].is_alone = True
 
     batches(run)
-    assert ClaimLines().make(StandIn("a")) == {}
+    assert ClaimLines().make(FakeClaim("a")) == {}
     assert made == [[False], [True]]
 
 
@@ -188,9 +191,9 @@ def test_one_that_goes_alone_has_a_turn_of_its_own_in_the_line_of_a_tree(batches
     batches(run)
     claims = ClaimLines()
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        answers = [pool.submit(claims.make, StandIn("first"))]
+        answers = [pool.submit(claims.make, FakeClaim("first"))]
         assert begun.wait(PATIENCE)
-        answers += [pool.submit(claims.make, StandIn(uuid)) for uuid in ("a", "alone", "b")]
+        answers += [pool.submit(claims.make, FakeClaim(uuid)) for uuid in ("a", "alone", "b")]
         while claims.waiting("tree") < 3:
             assert waiting.acquire(timeout=PATIENCE)
         enough.set()
@@ -206,7 +209,7 @@ def test_an_error_of_a_batch_is_that_of_its_claim(batches):
 
     batches(run)
     with pytest.raises(ClaimUnfinished):
-        ClaimLines().make(StandIn("a"))
+        ClaimLines().make(FakeClaim("a"))
 
 
 def test_whatever_ends_a_turn_leaves_the_line_to_the_next(batches):
@@ -218,5 +221,5 @@ def test_whatever_ends_a_turn_leaves_the_line_to_the_next(batches):
     batches(run)
     claims = ClaimLines()
     with pytest.raises(KeyboardInterrupt):
-        claims.make(StandIn("a"))
-    assert claims.make(StandIn("b")) == {}
+        claims.make(FakeClaim("a"))
+    assert claims.make(FakeClaim("b")) == {}
