@@ -49,8 +49,8 @@ class WhatIf:
         self._clouds, self._change = clouds, change
         #: of each provider that doesn't exist: the uuid it is like, and the root's new name
         self._new: dict[str, tuple[str, str, str]] = {}
-        #: the last answer of `before_and_after`, which holds as long as nobody wrote; with consumers
-        #: that are freed it is made anew each time
+        #: the last answer of `before_and_after`, which holds as long as nobody wrote; with
+        #: consumers that are freed it is made anew each time
         self._known: tuple[Snapshot, Snapshot] | None = None
 
     @property
