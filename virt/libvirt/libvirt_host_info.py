@@ -14,8 +14,17 @@ from virt.libvirt.guest_traits import GuestOptions, Versions, guest_traits, pars
 from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
 from virt.node.facts import Guest, HostFacts, NumaNode
-from virt.node.memory_encryption_slots import TDX, of_tdx, read_encryption_slots, switched_on
+from virt.node.memory_encryption_slots import (
+    SEV_ES,
+    TDX,
+    of_tdx,
+    read_encryption_slots,
+    switched_on,
+)
 from virt.node.pmem import read_namespaces
+
+#: of QEMU; nova 34 offers no SEV-ES with an older one
+_SEV_ES_SINCE = 8_000_000
 
 
 class LibvirtHostInfo:
@@ -99,6 +108,8 @@ class LibvirtHostInfo:
         """Return technology → how many guests, as libvirt says, or else the kernel."""
         told = self._hypervisor.domain_capabilities()
         known = {} if told is None else capabilities.parse_encryption(told)
+        if self._hypervisor.version() < _SEV_ES_SINCE:
+            known.pop(SEV_ES, None)
         slots = switched_on(known, self._sysfs_root)
         counted = read_encryption_slots(self._sysfs_root) if None in slots.values() else {}
         counted[TDX] = of_tdx(counted.get(TDX), self._options.tdx_guests)

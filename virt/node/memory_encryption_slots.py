@@ -12,7 +12,10 @@ _T = TypeVar("_T")
 #: Intel's technology; libvirt doesn't say for how many guests
 TDX = "intel_tdx"
 
-_KINDS = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": TDX}
+#: AMD's second technology; the third, SEV-SNP, takes its slots
+SEV_ES = "amd_sev_es"
+
+_KINDS = {"sev": "amd_sev", "sev_es": SEV_ES, "tdx": TDX}
 
 
 def read_encryption_slots(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
@@ -22,9 +25,9 @@ def read_encryption_slots(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
     """
     path = Path(sysfs_root, "fs", "cgroup", "misc.capacity")
     slots = parsed_if_there(path, _slots) or {}
-    if "amd_sev_es" in slots and _is_on(sysfs_root, "sev_snp"):
+    if SEV_ES in slots and _is_on(sysfs_root, "sev_snp"):
         # The kernel counts both as one kind; where there is SNP, nobody should get less.
-        slots["amd_sev_snp"] = slots.pop("amd_sev_es")
+        slots["amd_sev_snp"] = slots.pop(SEV_ES)
     return slots
 
 
@@ -35,7 +38,7 @@ def switched_on(slots: Mapping[str, _T], sysfs_root: str | os.PathLike[str]) -> 
     if a file is unreadable.
     """
     sev, es, snp = (_is_on(sysfs_root, name) for name in ("sev", "sev_es", "sev_snp"))
-    is_on = {"amd_sev": sev, "amd_sev_es": sev and es and not snp, "amd_sev_snp": sev and snp}
+    is_on = {"amd_sev": sev, SEV_ES: sev and es and not snp, "amd_sev_snp": sev and snp}
     return {name: amount for name, amount in slots.items() if is_on.get(name, True)}
 
 

@@ -52,6 +52,7 @@ def start(host):
         info = LibvirtHostInfo(
             Hypervisor(uri, connect),
             conf.state_path,
+            conf.berth.sysfs_root,
             options=guest_options(conf),
             cpu=cpu_options(conf),
             disks=disks(conf),
@@ -154,6 +155,28 @@ def test_placement_is_told_what_guests_can_have(start, outsider, tmp_path):
     start(uri, answers, libvirt__swtpm_enabled=False)
     left = {"ARCH_X86_64", "STORAGE_BUS_SATA", "GRAPHICS_MODEL_VIRTIO", "SECURITY_UEFI_SECURE_BOOT"}
     assert told(outsider, host, asked) == sorted(f"COMPUTE_{one}" for one in left)
+
+
+def test_sev_es_is_offered_where_qemu_is_new_enough_for_nova(start, outsider, tmp_path):
+    sysfs = tmp_path / "sys"
+    parameters = sysfs / "module" / "kvm_amd" / "parameters"
+    parameters.mkdir(parents=True)
+    for name in ("sev", "sev_es"):
+        (parameters / name).write_text("Y\n")
+    counts = "<maxGuests>15</maxGuests><maxESGuests>9</maxESGuests>"
+    features = f"<features><sev supported='yes'>{counts}</sev></features>"
+    answers = {
+        "getDomainCapabilities": f"<domainCapabilities>{features}</domainCapabilities>",
+        "getVersion": 8_000_000,
+    }
+    uri = hypervisor_of(tmp_path, node_xml())
+    host = start(uri, answers, berth__sysfs_root=str(sysfs))
+    assert {"amd_sev", "amd_sev_es"} <= tree_of(outsider, host).keys()
+    answers["getVersion"] = 7_002_022
+    start(uri, answers, berth__sysfs_root=str(sysfs))
+    tree = tree_of(outsider, host)
+    assert "amd_sev" in tree
+    assert "amd_sev_es" not in tree
 
 
 def test_dedicated_processors_may_sleep_while_no_guest_has_them(start, outsider, tmp_path):

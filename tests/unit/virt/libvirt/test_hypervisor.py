@@ -147,8 +147,31 @@ def test_memory_encryption_is_read_where_the_hypervisor_tells(altered, tmp_path)
     text = encryption_of("<sev supported='yes'><maxGuests>15</maxGuests></sev>")
     set_parameters(two_sockets(tmp_path), sev="Y", sev_es="Y")
     assert info(altered(), tmp_path).facts().encryption_slots == {}
-    known = info(altered(getDomainCapabilities=text), tmp_path).facts().encryption_slots
-    assert known == {"amd_sev": 15, "amd_sev_es": 0}
+    hypervisor = altered(getDomainCapabilities=text, getVersion=8_000_000)
+    assert info(hypervisor, tmp_path).facts().encryption_slots == {"amd_sev": 15, "amd_sev_es": 0}
+
+
+@pytest.mark.parametrize(("version", "slots"), [(7_002_022, {}), (8_000_000, {"amd_sev_es": 9})])
+def test_sev_es_needs_the_version_that_nova_wants(altered, tmp_path, version, slots):
+    sev = "<sev supported='yes'><maxGuests>15</maxGuests><maxESGuests>9</maxESGuests></sev>"
+    set_parameters(two_sockets(tmp_path), sev="Y", sev_es="Y")
+    hypervisor = altered(getDomainCapabilities=encryption_of(sev), getVersion=version)
+    known = info(hypervisor, tmp_path).facts().encryption_slots
+    assert known == {"amd_sev": 15} | slots
+
+
+@pytest.mark.parametrize(("sev_snp", "slots"), [("N", {}), ("Y", {"amd_sev_snp": 9})])
+def test_sev_snp_is_offered_where_libvirt_can_launch_it_whatever_the_version(
+    altered, tmp_path, sev_snp, slots
+):
+    launch = "<enum name='sectype'><value>sev-snp</value></enum>"
+    text = encryption_of(
+        "<sev supported='yes'><maxGuests>15</maxGuests><maxESGuests>9</maxESGuests></sev>"
+        f"<launchSecurity supported='yes'>{launch}</launchSecurity>"
+    )
+    set_parameters(two_sockets(tmp_path), sev="Y", sev_es="Y", sev_snp=sev_snp)
+    hypervisor = altered(getDomainCapabilities=text, getVersion=7_002_022)
+    assert info(hypervisor, tmp_path).facts().encryption_slots == {"amd_sev": 15} | slots
 
 
 def test_how_many_guests_can_use_tdx_is_for_the_kernel_to_say(altered, tmp_path):
