@@ -38,6 +38,8 @@ DEVICES = [
     *FUNCTIONS,
     device("0000:82:00.0", "1528", "type-PF"),
     device("10000:83:00.0", "1533"),
+    # as nova's fake driver lists devices
+    device("0000:84:00.0", "fake-product_id") | {"vendor_id": "fake-vendor_id"},
 ]
 
 
