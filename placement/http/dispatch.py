@@ -196,12 +196,13 @@ def _let_go(error: BaseException) -> None:
 
     The answer refers to the error, the error to the frames, and the frames to the answer. Such a
     circle stays in memory until the garbage collector runs, and it runs seldom where there are many
-    objects.
+    objects. Errors are taken from each other, too: one that was raised twice may be its own cause.
     """
     cause: BaseException | None = error
     while cause is not None:
-        cause.__traceback__ = None
-        cause = cause.__cause__ or cause.__context__
+        following = cause.__cause__ or cause.__context__
+        cause.__traceback__ = cause.__cause__ = cause.__context__ = None
+        cause = following
 
 
 def _name_version(environ: Environ, response: flask.Response, vary: bool) -> None:
