@@ -67,13 +67,13 @@ export function capacityView(place, live) {
     const most = Math.min(MOST_TREES, Math.floor(MOST_COUNTED / flavors.length));
     const ask = async (signal) => {
       const body = {
-        requests: Object.fromEntries(flavors.map((flavor, place) => [place, { query: flavor.query }])),
+        requests: Object.fromEntries(flavors.map((flavor, at) => [at, { query: flavor.query }])),
         by: ["aggregate", "root"],
         limit: most,
       };
       if (names.length) body.without = await rootsOf(names, live, signal);
       const { requests } = await askMore("capacity", { signal, body });
-      return flavors.map((flavor, place) => ({ ...flavor, found: requests[place] }));
+      return flavors.map((flavor, at) => ({ ...flavor, found: requests[at] }));
     };
     asking.show(ask, (counts) => [counted(counts[0].found), beside(counts), rest(counts[0].found, most)]);
   }

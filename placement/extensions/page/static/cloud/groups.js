@@ -27,9 +27,9 @@ function keys({ by, like }, traits) {
   if (by === "aggregate") return ({ own }) => own;
   if (by === "name") return ({ name }) => [beginningOf(name, like)].filter((key) => key !== REST);
   if (!like) return () => [];
-  const names = traits.named(like);
-  if (names === null) return null;
-  const roots = names.map((name) => [name, traits.of(name)]);
+  const traitNames = traits.named(like);
+  if (traitNames === null) return null;
+  const roots = traitNames.map((name) => [name, traits.of(name)]);
   if (roots.some(([, found]) => found === null)) return null;
   const byRoot = new Map();
   for (const [name, found] of roots) {

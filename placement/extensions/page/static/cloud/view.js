@@ -132,14 +132,19 @@ export function cloudView(place, live) {
     hosts.set(listed.sort(isUsed ? byShare : (one, other) => other.part - one.part));
   }
 
+  /** Return the links above a map that shows one group. */
+  function ofOneGroup(groups) {
+    const all = element("a", { href: addressWith(chosen, { in: "" }) }, "Show all groups");
+    return [all, groups?.length === 1 && toLoss(groups[0].hosts)];
+  }
+
   function drawMap(having) {
     const fits = chosen.show === "fits" ? fitting.of(chosen.flavor, having) : null;
     const groups = groupsOf(having, chosen, traits);
     const said = [
       chosen.show === "fits" && !fits && (chosen.flavor ? (fitting.error ?? "It is being counted.") : "Say what one server needs."),
       chosen.by === "trait" && (!chosen.like ? "Say what the traits begin with." : groups === null && "The traits are being read."),
-      chosen.by && chosen.in && element("a", { href: addressWith(chosen, { in: "" }) }, "Show all groups"),
-      chosen.by && chosen.in && groups?.length === 1 && toLoss(groups[0].hosts),
+      ...(chosen.by && chosen.in ? ofOneGroup(groups) : []),
     ].filter(Boolean);
     show(mapSaid, said.map((text, at) => [at ? " " : "", text]));
     mapSaid.hidden = !said.length;
