@@ -14,14 +14,8 @@ from placement.candidates.live.foreign_writers import (
 from placement.storage import tables
 from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import ChangeKind
+from tests.clock import Clock
 from tests.functional.placement.service import statements
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def known(database, others):
@@ -71,7 +65,7 @@ def test_what_was_told_long_ago_does_not_count(database):
 
 
 def test_others_are_forgotten_after_an_hour(database):
-    clock = Clock()
+    clock = Clock(0.0)
     others = OthersInFeed(OtherWriters(AUTO, clock))
     database.write(change_feed.record_others)
     assert known(database, others)[0]

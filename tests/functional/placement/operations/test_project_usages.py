@@ -20,6 +20,7 @@ from placement.operations import project_usages
 from placement.operations.project_usages import ProjectUsages
 from placement.storage import tables, usages
 from placement.storage.feed import change_feed
+from tests.clock import Clock
 from tests.databases.connections import connections
 from tests.functional.placement import small_cloud
 from tests.functional.placement.operations.test_statement_counts import provider
@@ -38,15 +39,6 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.spread_over_databases
 
 LONGEST = 60
-
-
-class Clock:
-    """Goes on when told."""
-
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture

@@ -3,13 +3,7 @@
 import pytest
 
 from placement.candidates.live.audit_schedule import AuditTimes, Pauses
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
+from tests.clock import Clock
 
 
 @pytest.fixture

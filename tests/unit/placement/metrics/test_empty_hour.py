@@ -3,23 +3,14 @@
 import pytest
 
 from placement.metrics.empty_hour import LONGEST_QUERY, MOST_KNOWN, EmptyHour, last_hour
+from tests.clock import Clock
 
 HOUR = 3600
 
 
-class Clock:
-    """Time that goes on when told."""
-
-    def __init__(self):
-        self.now = 1_800_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1_800_000_000.0)
 
 
 @pytest.fixture

@@ -10,14 +10,7 @@ from placement.app import list_rules
 from placement.errors import Forbidden
 from placement.http.identity.authentication import RequestContext
 from placement.policies.enforcement import SEARCH_INTERVAL, Policy, _all_of
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
+from tests.clock import Clock
 
 
 def policy(clock=None, **overrides):
@@ -47,7 +40,7 @@ NO = "Policy does not allow {} to be performed."
 
 
 def test_a_change_that_can_not_be_used_leaves_the_rules_as_they_are(tmp_path, caplog):
-    file, clock = tmp_path / "policy.yaml", Clock()
+    file, clock = tmp_path / "policy.yaml", Clock(0.0)
     file.write_text(f"'{RESHAPE}': 'role:member'\n")
     asked = policy(clock, policy_file=str(file))
     for number in range(1, 4):
@@ -125,7 +118,7 @@ def test_to_import_the_policy_is_no_request():
 def test_a_changed_file_applies_at_once(tmp_path):
     path = tmp_path / "policy.yaml"
     path.write_text(f'"{LIST}": "@"\n')
-    asked = policy(Clock(), policy_file=str(path))
+    asked = policy(Clock(0.0), policy_file=str(path))
     assert refusal(asked, caller(), LIST) is None
 
     path.write_text(f'"{LIST}": "!"\n# longer, whatever the clock of the files\n')
@@ -134,7 +127,7 @@ def test_a_changed_file_applies_at_once(tmp_path):
 
 
 def test_a_new_file_applies_after_the_next_search(tmp_path):
-    path, clock = tmp_path / "policy.yaml", Clock()
+    path, clock = tmp_path / "policy.yaml", Clock(0.0)
     asked = policy(clock, policy_file=str(path))
     assert refusal(asked, caller(), LIST) == NO.format(LIST)
 
@@ -186,7 +179,7 @@ def test_mistakes_in_rules_are_told_in_a_line_each_and_once(caplog, tmp_path):
         '"placement:traits:show": "role:reader or nonsense"\n'
         '"placement:traits:delete": "!"\n'
     )
-    clock = Clock()
+    clock = Clock(0.0)
     asked = policy(clock, policy_file=str(file))
     said = mistakes(caplog)
     assert said == [

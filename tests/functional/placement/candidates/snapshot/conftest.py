@@ -3,20 +3,11 @@
 import pytest
 
 from placement.candidates.live.live_snapshot import LiveSnapshot
+from tests.clock import Clock
 from tests.databases.connections import connections
 from tests.functional.placement.candidates.snapshot.comparing import HOST
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
-
-
-class Clock:
-    """Goes on when told."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture

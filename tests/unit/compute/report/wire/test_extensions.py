@@ -5,19 +5,13 @@ from keystoneauth1 import exceptions as ksa_exc
 
 from compute.report.wire.extensions import ASKED_AGAIN, Extensions, Offers
 from compute.report.wire.transport import Transport
+from tests.clock import Clock
 from tests.unit.compute.report.answers import FakeAdapter, answer
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(0.0)
 
 
 @pytest.fixture

@@ -7,18 +7,9 @@ import pytest
 
 from placement.extensions.explain import empty_searches
 from placement.extensions.explain.empty_searches import QUIET, EmptySearches
+from tests.clock import Clock
 
 LOGGER = "placement.explain"
-
-
-class Clock:
-    """Time that goes on when told."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture

@@ -5,20 +5,13 @@ import threading
 import pytest
 
 from placement.http.identity.keystone import SLOW, TokenValidations, TooManyValidations
+from tests.clock import Clock
 from tests.patience import PATIENCE
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(0.0)
 
 
 def test_no_more_validations_run_than_allowed(clock):
