@@ -18,7 +18,12 @@ from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.search import search
 from placement.domain.uuids import is_uuid_like
 from placement.errors import BadQuery, BadQueryValue, BadRequest, DuplicateKey, MissingValue
-from placement.handlers.filter_grammar import parse_member_of, parse_resources, parse_traits
+from placement.handlers.filter_grammar import (
+    parse_all_traits,
+    parse_member_of,
+    parse_resources,
+    parse_traits,
+)
 from placement.http.call import NOW, Call
 from placement.http.environ import CANDIDATES, SEARCH
 from placement.http.query import Query, checked_query
@@ -26,7 +31,6 @@ from placement.metrics.families import OF_GROUP, TOGETHER
 from placement.microversions import Version, pick
 from placement.schemas import allocation_candidates as schemas
 from placement.schemas.filters import (
-    ANY_TRAITS,
     FORBIDDEN_AGGREGATES,
     FORBIDDEN_TRAITS,
     REPEATED_MEMBER_OF,
@@ -214,7 +218,8 @@ def _groups(query: Query, version: Version) -> list[Group]:
             # read all values of a repeated key at its first place
             given = values.pop(key)
             if name == "required":
-                group = _with_traits(group, given, version)
+                required, forbidden = parse_all_traits(given, version)
+                group = dataclasses.replace(group, required=required, forbidden=forbidden)
             else:
                 group = _with_aggregates(group, given, version)
         groups[suffix] = group
@@ -226,21 +231,6 @@ def _tree(value: str) -> str:
     if not is_uuid_like(uuid):
         raise BadQuery(why=f"Expected 'in_tree' parameter to be a format of uuid. Got: {value}")
     return uuid
-
-
-def _with_traits(group: Group, values: list[str], version: Version) -> Group:
-    if version < ANY_TRAITS:
-        # these versions accept a repeated parameter and use its last value only
-        values = values[-1:]
-    required: list[frozenset[str]] = []
-    forbidden: set[str] = set()
-    for value in values:
-        sets, not_these = parse_traits(value, version)
-        required += sets
-        forbidden |= not_these
-    return dataclasses.replace(
-        group, required=tuple(dict.fromkeys(required)), forbidden=frozenset(forbidden)
-    )
 
 
 def _with_aggregates(group: Group, values: list[str], version: Version) -> Group:

@@ -4,6 +4,8 @@ The provider list and the allocation candidates share this grammar (rest-api.md 
 allocation-candidates.md 1.3, 1.4).
 """
 
+from collections.abc import Sequence
+
 from placement.domain.uuids import is_uuid_like
 from placement.errors import BadQuery, BadRequest
 from placement.microversions import Version
@@ -27,6 +29,22 @@ def parse_traits(value: str, version: Version) -> tuple[list[frozenset[str]], fr
         raise _bad_required(form, value)
     required = [frozenset([name]) for name in names if not name.startswith("!")]
     return required, frozenset(name.lstrip("!") for name in refused)
+
+
+def parse_all_traits(
+    values: Sequence[str], version: Version
+) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+    """Parse all values of a repeated `required`, each as `parse_traits` does. Raises BadQuery."""
+    if version < ANY_TRAITS:
+        # these versions accept a repeated parameter and use its last value only
+        values = values[-1:]
+    required: list[frozenset[str]] = []
+    forbidden: frozenset[str] = frozenset()
+    for value in values:
+        more, not_these = parse_traits(value, version)
+        required += more
+        forbidden |= not_these
+    return tuple(dict.fromkeys(required)), forbidden
 
 
 def _any_of(value: str, version: Version) -> frozenset[str]:

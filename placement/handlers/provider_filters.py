@@ -2,12 +2,12 @@
 
 from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest
-from placement.handlers.filter_grammar import parse_member_of, parse_resources, parse_traits
+from placement.handlers.filter_grammar import parse_all_traits, parse_member_of, parse_resources
 from placement.http.call import Call
 from placement.http.query import Query
 from placement.microversions import Version
 from placement.schemas import resource_providers as schemas
-from placement.schemas.filters import ANY_TRAITS, FORBIDDEN_AGGREGATES, REPEATED_MEMBER_OF
+from placement.schemas.filters import FORBIDDEN_AGGREGATES, REPEATED_MEMBER_OF
 
 Sets = tuple[frozenset[str], ...]
 
@@ -23,7 +23,7 @@ def filters_of(query: Query, version: Version) -> ProviderFilter:
     :param query: valid for the schema of the version
     """
     member_of, not_member_of = _read_member_of(query, version)
-    required, forbidden = _read_required(query, version)
+    required, forbidden = parse_all_traits(query.all("required"), version)
     resources = query.get("resources")
     return ProviderFilter(
         name=query.get("name") or None,
@@ -35,20 +35,6 @@ def filters_of(query: Query, version: Version) -> ProviderFilter:
         not_member_of=not_member_of,
         resources={} if resources is None else parse_resources(resources),
     )
-
-
-def _read_required(query: Query, version: Version) -> tuple[Sets, frozenset[str]]:
-    values = query.all("required")
-    if version < ANY_TRAITS:
-        # these versions accept a repeated parameter and use its last value only
-        values = values[-1:]
-    required: list[frozenset[str]] = []
-    forbidden: frozenset[str] = frozenset()
-    for value in values:
-        more, not_these = parse_traits(value, version)
-        required += more
-        forbidden |= not_these
-    return tuple(dict.fromkeys(required)), forbidden
 
 
 def _read_member_of(query: Query, version: Version) -> tuple[Sets, frozenset[str]]:
