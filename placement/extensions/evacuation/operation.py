@@ -104,7 +104,11 @@ def evacuated(
 
     snapshot, held = what_if.at_once(read)
     leaving = frozenset(snapshot.roots(roots))
-    given = {consumer: TreeDemand.of(request) for consumer, request in requests.items()}
+    given = {
+        consumer: TreeDemand.of(requests[consumer])
+        for consumer in {row.consumer for row in held}
+        if consumer in requests
+    }
     wanted = demands_of(snapshot, held, leaving, given)
     evacuation = HomeSearch(emptied(snapshot, leaving), roots, wanted, budgets)
     try:

@@ -8,7 +8,7 @@ from placement.extensions.plans.terms import Constraints
 from placement.extensions.what_if.changed_cloud import Naming
 from placement.schemas.json_schema import Json
 
-#: how many moves a sentence names
+#: how many moves, and how many types of consumers, a sentence names
 _MOST_SAID = 5
 _OTHERS = "Nova's own filters were not asked."
 
@@ -100,7 +100,9 @@ def _staying(of_types: Mapping[str, int]) -> str:
     count = sum(of_types.values())
     who = "1 stays because of its" if count == 1 else f"{count} stay because of their"
     most_first = sorted(of_types.items(), key=lambda one: (-one[1], one[0]))
-    listed = ", ".join(f"{number} {name}" for name, number in most_first)
+    listed = ", ".join(f"{number} {name}" for name, number in most_first[:_MOST_SAID])
+    if more := sum(number for _, number in most_first[_MOST_SAID:]):
+        listed += f", {more} of other types"
     return f" Of all consumers, {who} type, which movable.consumer_types may name: {listed}."
 
 

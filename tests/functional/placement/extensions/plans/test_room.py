@@ -273,6 +273,16 @@ def test_who_is_left_out_because_of_the_type_is_told(service):
     assert "of their type" not in answer["message"]
 
 
+def test_few_of_many_types_are_named(service):
+    provider(service, "a", A, VCPU=8)
+    for number in range(7):
+        body = holding({A: {"VCPU": 1}}) | {"consumer_type": f"KIND_{number}"}
+        consumer = f"dddddddd-0000-4000-8000-00000000000{number}"
+        expect(service.put(f"/allocations/{consumer}", body), 204)
+    answer = room(service, "resources=VCPU:8")
+    assert answer["message"].endswith("1 KIND_3, 1 KIND_4, 2 of other types.")
+
+
 def test_who_holds_of_a_full_pool_keeps_it(service):
     """A pool that is over its capacity is in nobody's way who takes no more of it."""
     for name, uuid in (("a", A), ("b", B)):
