@@ -121,8 +121,12 @@ def _look_before(
 
     def look(site: _Site) -> int:
         nonlocal allocations, guests
+        auditor = site.auditor(asked.json)
+        if refusal := _refusal(asked, conf, auditor):
+            say(PROGRAM, refusal)
+            return REFUSED
         grace.begin_look()
-        for orphan in site.auditor(asked.json).orphans(asked.resource_provider, asked.all):
+        for orphan in auditor.orphans(asked.resource_provider, asked.all):
             grace.is_over(orphan)
             allocations += 1
         for guest in site.misfits(asked):
@@ -147,25 +151,14 @@ def _run_once(
     note: Note,
     grace: Grace | None,
 ) -> int:
-    deletes = asked.delete and not asked.dry_run
-
     def work(site: _Site) -> int:
         if asked.undo:
             return _undo(site.client, site.adapter, asked.undo, asked.dry_run)
         auditor = site.auditor(asked.json or asked.every is not None)
-        if deletes and not auditor.has_evidence():
-            say(PROGRAM, NO_EVIDENCE.format(conf.state_path))
-            return REFUSED
-        if asked.delete and not asked.force and (doubt := auditor.doubt()):
-            say(PROGRAM, IN_DOUBT.format(conf.host, doubt))
+        if refusal := _refusal(asked, conf, auditor):
+            say(PROGRAM, refusal)
             return REFUSED
         journal = asked.journal or default_path(Path(conf.state_path))
-        if not auditor.roots and asked.delete and asked.resource_provider and not asked.force:
-            say(PROGRAM, NO_NODE_TO_DELETE.format(conf.state_path, conf.host))
-            return REFUSED
-        if not (auditor.roots or asked.all or asked.resource_provider):
-            say(PROGRAM, NO_NODE.format(conf.state_path, conf.host))
-            return REFUSED
         lasts = _lasts(grace)
         orphans = filter(lasts, auditor.orphans(asked.resource_provider, asked.all))
         guests = filter(lasts, site.misfits(asked))
@@ -178,6 +171,19 @@ def _run_once(
 
     changes = bool(asked.delete or asked.undo) and not asked.dry_run
     return _at_site(asked, conf, config_arguments, changes, work)
+
+
+def _refusal(asked: argparse.Namespace, conf: cfg.ConfigOpts, auditor: Auditor) -> str | None:
+    """Return why the records of this host say too little for what is asked; None: they don't."""
+    if asked.delete and not asked.dry_run and not auditor.has_evidence():
+        return NO_EVIDENCE.format(conf.state_path)
+    if asked.delete and not asked.force and (doubt := auditor.doubt()):
+        return IN_DOUBT.format(conf.host, doubt)
+    if not auditor.roots and asked.delete and asked.resource_provider and not asked.force:
+        return NO_NODE_TO_DELETE.format(conf.state_path, conf.host)
+    if not (auditor.roots or asked.all or asked.resource_provider):
+        return NO_NODE.format(conf.state_path, conf.host)
+    return None
 
 
 def _lasts(grace: Grace | None) -> Callable[[Orphan | MisfitGuest], bool]:

@@ -165,6 +165,17 @@ def test_to_delete_with_the_state_path_of_another_host_is_refused(hosts, neighbo
         assert hosts.held(leftover) == {}
 
 
+def test_what_is_refused_waits_for_no_grace(hosts, neighbours, monkeypatch):
+    hosts.allocate({hosts.root: CPU})
+    hosts.mine.file.write_text(hosts.mine.file.read_text().replace(*_states(hosts)))
+    slept = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    named = ("--resource_provider", hosts.root)
+    ended = hosts.mine.run("audit", "--delete", *named, "--grace", "600")
+    assert (ended.code, slept) == (5, [])
+    assert "Is it this host's state_path?" in ended.err
+
+
 def _states(hosts):
     return f"state_path = {hosts.mine.state}\n", f"state_path = {hosts.other.state}\n"
 
