@@ -21,6 +21,9 @@ class Between:
         self._sockets: list[socket.socket] = []
         #: kept open, so that the clients aren't told
         self._dead: list[socket.socket] = []
+        #: guards what follows: a connection of the silent time may be made when all is closed
+        self._closing = threading.Lock()
+        self._is_closed = False
         threading.Thread(target=self._accept, daemon=True).start()
 
     @contextlib.contextmanager
@@ -41,6 +44,9 @@ class Between:
             self._speaks.set()
 
     def close(self) -> None:
+        with self._closing:
+            self._is_closed = True
+        self._speaks.set()
         for each in [self._listener, *self._sockets, *self._dead]:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -57,8 +63,12 @@ class Between:
         self._speaks.wait()
         server = socket.socket(socket.AF_UNIX)
         with contextlib.suppress(OSError):
-            server.connect(self._server)
-            self._sockets.append(server)
+            with self._closing:
+                if self._is_closed:
+                    server.close()
+                    return
+                server.connect(self._server)
+                self._sockets.append(server)
             threading.Thread(target=self._pass, args=(client, server), daemon=True).start()
             self._pass(server, client)
 
