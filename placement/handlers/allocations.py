@@ -80,7 +80,7 @@ def replace(call: Call, consumer_uuid: str) -> flask.Response:
 )
 def _replace(call: Call, consumer_uuid: str) -> flask.Response:
     wanted = request_from(call, consumer_uuid, call.read(schemas.REPLACE))
-    operations.write_allocations(call.database, [wanted], tries(call))
+    operations.write_allocations(call.database, [wanted], call.tries)
     return call.reply()
 
 
@@ -91,7 +91,7 @@ def manage(call: Call) -> flask.Response:
     """POST /allocations"""
     call.authorize("placement:allocations:manage")
     bodies = call.read(schemas.MANAGE)
-    operations.write_allocations(call.database, requests_from(call, bodies), tries(call))
+    operations.write_allocations(call.database, requests_from(call, bodies), call.tries)
     return call.reply()
 
 
@@ -138,11 +138,6 @@ def request_from(call: Call, uuid: str, body: Mapping[str, Any]) -> ConsumerRequ
 def requests_from(call: Call, bodies: Mapping[str, Any]) -> list[ConsumerRequest]:
     """Read the requests for several consumers, in the order of the bodies."""
     return [request_from(call, uuid, body) for uuid, body in bodies.items()]
-
-
-def tries(call: Call) -> int:
-    """Return how often to try to write allocations when other writers interfere."""
-    return call.conf.placement.allocation_conflict_retry_count
 
 
 def _keyed(allocations: Mapping[str, Any]) -> Allocations:

@@ -10,7 +10,7 @@ from placement.errors import (
     ResourceClassNotFound,
     worded,
 )
-from placement.handlers.allocations import requests_from, tries
+from placement.handlers.allocations import requests_from
 from placement.handlers.inventories import stock_from
 from placement.http.call import Call
 from placement.operations.reshaper import Stock
@@ -35,5 +35,5 @@ def reshape(call: Call) -> flask.Response:
         )
         for uuid, given in body["inventories"].items()
     }
-    run(call.database, stocks, requests_from(call, body["allocations"]), tries(call))
+    run(call.database, stocks, requests_from(call, body["allocations"]), call.tries)
     return call.reply()

@@ -284,6 +284,11 @@ class Call:
         return body
 
     @property
+    def tries(self) -> int:
+        """How often to try to write allocations when other writers interfere."""
+        return self.conf.placement.allocation_conflict_retry_count
+
+    @property
     def waits(self) -> int:
         """How many requests like this one may wait at once, so that others find a thread."""
         if not self.environ.get("wsgi.multithread"):

@@ -15,7 +15,6 @@ from placement.extensions.claims import schema as schemas
 from placement.extensions.claims.choice import Chooser, Strategy
 from placement.extensions.claims.operation import Claimed, ClaimRequest
 from placement.handlers.allocation_candidates import budget_of, request_in_body
-from placement.handlers.allocations import tries
 from placement.http.call import Call
 from placement.schemas.json_schema import Json
 
@@ -40,7 +39,7 @@ def create(call: Call) -> flask.Response:
         chooser,
         consumers,
         lambda: budget_of(call),
-        tries(call),
+        call.tries,
         call.stand_in,
     )
     shown = {uuid: _shown(claimed) for uuid, claimed in call.claims.make(claim).items()}

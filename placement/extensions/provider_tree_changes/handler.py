@@ -19,7 +19,7 @@ from placement.errors import (
 from placement.extensions.provider_tree_changes import schema as schemas
 from placement.extensions.provider_tree_changes.operation import change_tree
 from placement.extensions.provider_tree_changes.rules import TreeChange, WantedProvider
-from placement.handlers.allocations import requests_from, tries
+from placement.handlers.allocations import requests_from
 from placement.handlers.inventories import CAPACITY_REFUSED, CLASS_UNKNOWN, stock_from
 from placement.handlers.resource_providers import CHANGE_REFUSED, CREATION_REFUSED
 from placement.http.call import NOW, Call
@@ -55,7 +55,7 @@ def change(call: Call, root_uuid: str) -> flask.Response:
             wanted,
             may_be_full=call.at_least(26),
             may_reparent=call.at_least(37),
-            tries=tries(call),
+            tries=call.tries,
         )
     except ResourceClassNotFound as unknown:
         raise _unknown_class(unknown, wanted) from unknown
