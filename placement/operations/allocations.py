@@ -15,9 +15,7 @@ Every writer locks consumers before providers, and both in id order, so writers 
 import dataclasses
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
-from placement.domain import allocation
-from placement.domain.allocation import Entry, Slot, SlotUsage
-from placement.domain.capacity import Inventory
+from placement.domain.capacity import Entry, Inventory, Slot, SlotUsage, check
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import DatabaseUnavailable, NotFound, OutcomeUnknown, UnknownProviderNamed
 from placement.operations.locked_consumers import LockedConsumers
@@ -243,7 +241,7 @@ def save(
         uuids = {provider_id: uuid for uuid, provider_id in provider_ids.items()}
         class_names = classes.names_of(connection, {entry.class_id for entry in entries})
         with locked.refusing(connection):
-            allocation.check(entries, room.stock_of(entries), room.usages, class_names, uuids)
+            check(entries, room.stock_of(entries), room.usages, class_names, uuids)
     locked.save(connection, entries)
     return entries
 

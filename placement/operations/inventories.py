@@ -2,8 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping
 
-from placement.domain.allocation import Slot
-from placement.domain.capacity import Inventory, offers_nothing, refuse_no_number
+from placement.domain.capacity import Inventory, Slot, offers_nothing, refuse_no_number
 from placement.domain.provider import TreePosition
 from placement.errors import (
     GenerationConflict,

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from placement.domain.allocation import Entry
+from placement.domain.capacity import Entry
 from placement.domain.consumer import Consumer, ConsumerRequest, check_generation, named_twice
 from placement.errors import AllocationRefused, LostRace
 from placement.storage import allocations, consumers

@@ -3,8 +3,7 @@
 import collections
 from collections.abc import Container, Mapping, Sequence
 
-from placement.domain import allocation
-from placement.domain.capacity import Inventory, refuse_no_number
+from placement.domain.capacity import Entry, Inventory, refuse_no_number
 from placement.domain.consumer import ConsumerRequest
 from placement.domain.provider import TreePosition
 from placement.errors import GenerationConflict, NamedProviderUnknown
@@ -89,7 +88,7 @@ def replace(
     locked: LockedConsumers,
     provider_ids: Mapping[str, int],
     fresh: Container[str] = (),
-) -> list[allocation.Entry]:
+) -> list[Entry]:
     """Replace inventories of providers and the allocations of consumers at once.
 
     While the consumers move, a provider has its old and its new inventories. Return the entries
@@ -121,7 +120,7 @@ def replace(
 
 
 def _steps(
-    stocks: Mapping[str, Stock], nodes: Mapping[str, TreePosition], entries: list[allocation.Entry]
+    stocks: Mapping[str, Stock], nodes: Mapping[str, TreePosition], entries: list[Entry]
 ) -> dict[int, int]:
     """Return by how much each generation rises: the reference writes in three rounds (4.4)."""
     steps = collections.Counter({entry.provider_id for entry in entries})
@@ -130,7 +129,7 @@ def _steps(
     return dict(steps)
 
 
-def _touched(locked: LockedConsumers, entries: list[allocation.Entry]) -> set[int]:
+def _touched(locked: LockedConsumers, entries: list[Entry]) -> set[int]:
     return locked.provider_ids() | {entry.provider_id for entry in entries}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.domain.allocation import Entry, Slot, SlotUsage
+from placement.domain.capacity import Entry, Slot, SlotUsage
 from placement.domain.consumer import Holding, Owner
 from placement.storage.consumers import OWNED, OWNER
 from placement.storage.database.compiled import Compiled, Rows

@@ -5,8 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.domain.allocation import Slot
-from placement.domain.capacity import Inventory
+from placement.domain.capacity import Inventory, Slot
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.connection import Question
 from placement.storage.database.engine import Connection, Database
