@@ -24,8 +24,7 @@ from placement.extensions.plans.hook import moves_that_help
 from placement.features import Api, Feature
 from placement.http.call import Services
 from placement.http.dispatch import FaultWrapper, Placement, Probes
-from placement.http.environ import WSGIApplication, template_of
-from placement.http.extensions import OPEN_PATHS
+from placement.http.environ import OPEN_PATHS, WSGIApplication, template_of
 from placement.http.identity.authentication import Identification, authenticated
 from placement.http.metering import Metered, ServerTiming
 from placement.http.probes import HEALTH, HEALTHCHECK, healthcheck

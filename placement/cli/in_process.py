@@ -14,7 +14,7 @@ from placement import config
 from placement.app import start_reading
 from placement.cli.failure import FAILED, say
 from placement.config import logs
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 
 _CALLER = {"X-Auth-Token": "admin", "X-Roles": "admin,service"}
 #: what a query may have unescaped

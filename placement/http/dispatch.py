@@ -33,6 +33,7 @@ from placement.http.environ import (
     CONTEXT,
     EXTENSION,
     JSON,
+    PREFIX,
     ROUTE,
     VERSION,
     Environ,
@@ -40,7 +41,6 @@ from placement.http.environ import (
     WSGIApplication,
     template_of,
 )
-from placement.http.extensions import is_below_prefix
 from placement.microversions import Version
 from placement.storage.driver.error_log import log_unexpected, quotes_database
 
@@ -52,6 +52,11 @@ _CONFLICT = 409
 VERSION_HEADER = "openstack-api-version"
 #: how an answer names the version that was served
 _SERVED = {version: f"placement {microversions.name(version)}" for version in microversions.HISTORY}
+
+
+def is_below_prefix(path: str) -> bool:
+    """Return whether the path is that of an extension."""
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 @functools.cache

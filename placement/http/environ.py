@@ -1,4 +1,4 @@
-"""Keys of the WSGI environment that Berth's layers share, media types, and URLs."""
+"""Keys of the WSGI environment that Berth's layers share, media types, paths, and URLs."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -16,6 +16,15 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None,
 #: what `StartResponse` returns: it sends a part of the body
 WriteBody = Callable[[bytes], object]
 
+#: below it is what Berth offers beyond OpenStack Placement (extensions.md 1). Requests there differ
+#: in two ways: without a version header they mean the newest microversion, and their errors have a
+#: code at every microversion
+PREFIX = "/berth/v1"
+#: the description of the API, which needs no token
+DESCRIPTIONS = (f"{PREFIX}/openapi.json", f"{PREFIX}/openapi.yaml")
+#: paths that need no token, if extensions are offered
+OPEN_PATHS = ("/", *DESCRIPTIONS)
+
 JSON = "application/json"
 #: one JSON value a line
 NDJSON = "application/x-ndjson"
@@ -25,7 +34,7 @@ YAML = "application/yaml"
 CONTEXT = "placement.context"
 #: the negotiated version, once it is known
 VERSION = "placement.version"
-#: whether the request is for an extension (see `placement.http.extensions`)
+#: whether the request is for an extension, and extensions are offered
 EXTENSION = "placement.extension"
 #: how many threads of the worker answer requests, and a function that says whether the worker
 #: stops; `placement-api` gives both, other servers don't

@@ -9,8 +9,7 @@ from webob.exc import br_re, comment_re, no_escape, tag_re
 
 from placement import microversions
 from placement.errors import MethodNotAllowed, PlacementError
-from placement.http.environ import CONTEXT, JSON, NDJSON, VERSION, Environ
-from placement.http.extensions import asks_extension
+from placement.http.environ import CONTEXT, EXTENSION, JSON, NDJSON, VERSION, Environ
 from placement.microversions import SINCE_CODES, UnacceptableVersion
 
 #: characters of a message; longer ones repeat most of a body, some of them twice
@@ -38,7 +37,7 @@ def answer(environ: Environ, error: PlacementError) -> webob.Response:
     request = webob.Request(dict(environ))
     # webob's texts name the content type; the reference writes None if there is none
     request.content_type = request.content_type or "None"
-    if asks_extension(environ) and NDJSON in environ.get("HTTP_ACCEPT", ""):
+    if environ.get(EXTENSION) and NDJSON in environ.get("HTTP_ACCEPT", ""):
         # webob knows no such form, and would write plain text
         request.accept = JSON
     return request.get_response(exception)
@@ -72,7 +71,7 @@ def _without(tags: re.Pattern[str], text: str, instead: str) -> str:
 def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str, Any]:
     described: dict[str, Any] = {"status": error.status, "title": error.title, "detail": detail}
     version = environ.get(VERSION)
-    if asks_extension(environ) or (version is not None and version >= SINCE_CODES):
+    if environ.get(EXTENSION) or (version is not None and version >= SINCE_CODES):
         described["code"] = error.code
     described["request_id"] = environ[CONTEXT].request_id
     if isinstance(error, UnacceptableVersion):

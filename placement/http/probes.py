@@ -12,8 +12,7 @@ from oslo_config import cfg
 from oslo_middleware import opts as middleware_options
 from oslo_middleware.healthcheck import Healthcheck
 
-from placement.http.environ import Environ, StartResponse, WSGIApplication
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX, Environ, StartResponse, WSGIApplication
 
 HEALTHCHECK = "/healthcheck"
 HEALTH = f"{PREFIX}/health"

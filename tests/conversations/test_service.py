@@ -3,7 +3,7 @@
 import pytest
 from wsgi_intercept.interceptor import RequestsInterceptor
 
-from placement.http.extensions import DESCRIPTIONS
+from placement.http.environ import DESCRIPTIONS
 from placement.microversions import NEWEST, name
 from tests import extent
 from tests.conversations.conversation import Conversation

@@ -1,6 +1,6 @@
 """Where the allocations of many consumers are read (extensions.md 2)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import post
 
 ROUTES = {

@@ -1,6 +1,6 @@
 """Where capacity is counted (extensions.md 6)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import get, post
 
 #: the query is that of GET /allocation_candidates, which is as old

@@ -1,6 +1,6 @@
 """Where changes are read (extensions.md 7)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import get
 
 ROUTES = {

@@ -1,6 +1,6 @@
 """Where claims are made (extensions.md 4)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import post
 
 #: the query is that of GET /allocation_candidates, which is as old

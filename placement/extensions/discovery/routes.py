@@ -1,6 +1,6 @@
 """Where extensions are listed (extensions.md 1)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import get
 
 ROUTES = {

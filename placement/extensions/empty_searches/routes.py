@@ -1,6 +1,6 @@
 """Where empty searches are listed (extensions.md 13)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import get
 
 ROUTES = {

@@ -1,6 +1,6 @@
 """Where evacuations are tried (extensions.md 6)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import post
 
 ROUTES = {

@@ -1,6 +1,6 @@
 """Where searches are explained (extensions.md 5)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import get, post
 
 #: the query is that of GET /allocation_candidates, which is as old

@@ -1,6 +1,6 @@
 """Where the operator's names are (extensions.md 14)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import get
 
 ROUTES = {

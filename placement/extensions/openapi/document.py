@@ -12,8 +12,7 @@ from placement.extensions.openapi.forms import Forms, camel, shared
 from placement.extensions.openapi.history import joined
 from placement.extensions.openapi.parameters import of_header, of_path, of_query
 from placement.features import Api
-from placement.http.environ import JSON, template_of
-from placement.http.extensions import OPEN_PATHS
+from placement.http.environ import JSON, OPEN_PATHS, template_of
 from placement.microversions import HISTORY, Version, name, pick
 from placement.routes import Endpoint
 from placement.schemas.json_schema import Json, Schema

@@ -1,7 +1,6 @@
 """Where the API describes itself (extensions.md 11)."""
 
-from placement.http.environ import YAML
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX, YAML
 from placement.routes import Endpoint
 
 #: the path says the form, so Accept doesn't matter

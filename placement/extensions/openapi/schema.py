@@ -1,7 +1,7 @@
 """Queries and answers of /berth/v1/openapi.json and .yaml (extensions.md 11)."""
 
 from placement.errors import DuplicateKey
-from placement.http.extensions import DESCRIPTIONS
+from placement.http.environ import DESCRIPTIONS
 from placement.microversions import HISTORY, name
 from placement.schemas.answer_shapes import AnswerTable
 from placement.schemas.answer_tables import done, extension_answers

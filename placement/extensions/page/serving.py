@@ -13,8 +13,7 @@ from oslo_config import cfg
 from placement.config.keystone_authtoken import GROUP, login_option
 from placement.extensions.page.files import INDEX, PageFile, page_files
 from placement.http.entity_tags import ANY, named, quoted
-from placement.http.environ import ROUTE, Environ, WSGIApplication
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX, ROUTE, Environ, WSGIApplication
 
 UI = f"{PREFIX}/ui"
 #: the route of requests for any of its files, in metrics

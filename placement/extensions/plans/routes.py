@@ -1,6 +1,6 @@
 """Where plans are made (extensions.rst)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import post
 
 #: the query is that of GET /allocation_candidates, which is as old

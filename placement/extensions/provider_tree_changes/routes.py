@@ -1,6 +1,6 @@
 """Where a whole tree is written (extensions.md 3)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import put
 
 ROUTES = {

@@ -1,7 +1,6 @@
 """Where whole trees are read (extensions.md 2)."""
 
-from placement.http.environ import JSON, NDJSON
-from placement.http.extensions import PREFIX
+from placement.http.environ import JSON, NDJSON, PREFIX
 from placement.routes import get
 
 ROUTES = {

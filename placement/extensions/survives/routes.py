@@ -1,6 +1,6 @@
 """Where the loss of hosts is judged (extensions.rst)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import post
 
 #: the queries are those of GET /allocation_candidates, which is as old

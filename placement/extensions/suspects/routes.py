@@ -1,6 +1,6 @@
 """Where suspects are listed (extensions.md 12)."""
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import get
 
 ROUTES = {

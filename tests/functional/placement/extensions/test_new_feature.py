@@ -9,7 +9,7 @@ from placement.features import Feature
 from tests.functional.placement.service import Service
 
 ROUTES = """
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from placement.routes import get
 
 ROUTES = {f"{PREFIX}/greeting": (get("greeting.show", offer="greeting"),)}

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
     ONE,
     TWO,

@@ -4,7 +4,7 @@ import pytest
 
 from placement.extensions.plans import handler
 from placement.extensions.what_if.changed_cloud import WhatIf
-from placement.http.extensions import PREFIX
+from placement.http.environ import PREFIX
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
     ONE,
     RED,
