@@ -17,7 +17,7 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -34,6 +34,7 @@ from benchmarks.rest_requests import (
     Measure,
     Request,
     measures,
+    nothing,
     prepare_reshape,
 )
 from benchmarks.servers import Server
@@ -71,15 +72,19 @@ class MeasuredService:
     database: DatabaseServer | NoServer
     ask: Request
     repeats: int
+    first: Request = nothing
     asked: int = 0
     costs: list[ProcessorCost] = dataclasses.field(default_factory=list)
 
     def turn(self) -> None:
         """Send the requests of one round."""
+        numbers = range(self.asked, self.asked + self.repeats)
+        self.asked += self.repeats
+        for number in numbers:
+            self.first(self.server, number)
         worker, database = self.server.spent(), self.database.spent()
-        for _ in range(self.repeats):
-            self.ask(self.server, self.asked)
-            self.asked += 1
+        for number in numbers:
+            self.ask(self.server, number)
         costs = (self.server.spent() - worker, self.database.spent() - database)
         self.costs.append(ProcessorCost(*(spent / self.repeats for spent in costs)))
 
@@ -93,13 +98,20 @@ class Stand:
     """Where services run: their folder and, for each, an empty database.
 
     :param kind: the kind of database
+    :param names: the services
     """
 
-    def __init__(self, kind: str, folder: Path, stack: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        kind: str,
+        folder: Path,
+        stack: contextlib.ExitStack,
+        names: Sequence[str] = (BERTH, REFERENCE, WRITES),
+    ) -> None:
         self.folder = folder
         self.connections: dict[str, str] = {}
         self.databases: dict[str, DatabaseServer | NoServer] = {}
-        for name in (BERTH, REFERENCE, WRITES):
+        for name in names:
             if kind == "sqlite":
                 self.databases[name] = NoServer()
                 files = folder / f"{name}-files"
@@ -186,7 +198,9 @@ def measured(
     """
     hello, writes = floors
     found = {
-        name: MeasuredService(server, stand.databases[name], measure.request, measure.repeats)
+        name: MeasuredService(
+            server, stand.databases[name], measure.request, measure.repeats, measure.first
+        )
         for name, server in running.items()
     }
     found[REFERENCE].repeats = measure.slow or measure.repeats
@@ -225,6 +239,18 @@ def _read(paths: list[str], server: Server, number: int) -> None:
         server.get(path)
 
 
+@contextlib.contextmanager
+def room() -> Iterator[Path]:
+    """Make a folder for services and databases."""
+    # nothing should wait for a disk, so in memory if there is room
+    place = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
+    with tempfile.TemporaryDirectory(prefix="berth-benchmark-", dir=place) as made:
+        folder = Path(made)
+        # database servers run as other users
+        folder.chmod(0o755)
+        yield folder
+
+
 def start_rows(starts: dict[str, Start], rounds: int) -> Iterator[list[str]]:
     """Yield the rows of processor time until a first answer, and of a worker's memory then."""
     times: dict[str, list[float]] = {name: [] for name in starts}
@@ -257,13 +283,7 @@ def main() -> None:
     found: list[dict[str, str]] = []
     table = Table(*TITLES, title=f"{given.database}, {given.hosts:,} hosts; ms of processor time")
     with contextlib.ExitStack() as stack:
-        # nothing should wait for a disk, so in memory if there is room
-        place = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
-        made = tempfile.TemporaryDirectory(prefix="berth-benchmark-", dir=place)
-        folder = Path(stack.enter_context(made))
-        # database servers run as other users
-        folder.chmod(0o755)
-        stand = Stand(given.database, folder, stack)
+        stand = Stand(given.database, stack.enter_context(room()), stack)
         for cells in rows(stand, given.reference, RestCloud(given.hosts), given.rounds, given.only):
             table.add_row(*cells)
             print("\t".join(cells), flush=True)

@@ -23,6 +23,10 @@ Request = Callable[[Server, int], object]
 NO_FLOOR, HELLO, SAME_BYTES, BY_HAND = "", "hello", "same bytes", "by hand"
 
 
+def nothing(server: Server, number: int) -> None:
+    """Send no request."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Goal:
     """What a row should reach.
@@ -53,6 +57,7 @@ class Measure:
     :param slow: repeats on the reference if it is much slower
     :param paths: what is read; the floor returns the same bytes
     :param ours: what Berth is asked instead
+    :param first: sends for each `n` what a round needs, before it begins
     """
 
     title: str
@@ -63,6 +68,11 @@ class Measure:
     floor: str = NO_FLOOR
     paths: Sequence[str] = ()
     ours: Request | None = None
+    first: Request = nothing
+
+
+#: a few candidates among all hosts
+SEARCH = "/allocation_candidates?resources=VCPU:1,MEMORY_MB:1024,DISK_GB:10&limit=10"
 
 
 class Story:
@@ -102,6 +112,19 @@ class Story:
         }
         server.request("POST", "/allocations", body)
 
+    def doomed(self, server: Server, number: int) -> None:
+        """Claim for a consumer that `delete` deletes."""
+        resources = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
+        put_allocations(server, name_based(f"doomed-{number}"), host(4), resources, None)
+
+    def delete(self, server: Server, number: int) -> None:
+        server.request("DELETE", f"/allocations/{name_based(f'doomed-{number}')}")
+
+    def changed_search(self, server: Server, number: int) -> None:
+        """Search after a claim on another host."""
+        put_allocations(server, name_based(f"elsewhere-{number}"), host(6), {"DISK_GB": 1}, None)
+        server.get(SEARCH)
+
     def put_inventories(self, server: Server, number: int) -> None:
         stock = {
             "VCPU": {"total": 64 + number % 2, "allocation_ratio": 4.0},
@@ -114,6 +137,11 @@ class Story:
         """Replace one of two traits."""
         traits = ["HW_CPU_X86_AVX2", f"HW_CPU_X86_{('SSE', 'SSE2')[number % 2]}"]
         self._put(server, host(3), "traits", traits)
+
+    def put_aggregates(self, server: Server, number: int) -> None:
+        """Replace one of two aggregates."""
+        members = [self.cloud.aggregate, name_based(f"aggregate-{number % 2}")]
+        self._put(server, host(5), "aggregates", members)
 
     def _put(self, server: Server, provider: str, kind: str, value: Any) -> None:
         # hosts begin at generation 3
@@ -205,7 +233,10 @@ def measures(cloud: RestCloud) -> list[Measure]:
         Measure("POST /allocations: move", write, story.move, 150, 50, BY_HAND),
         Measure("PUT …/inventories", Goal(5, 2.5), story.put_inventories, 150, 50, BY_HAND),
         Measure("PUT …/traits", Goal(5, 2.5), story.put_traits, 150, 50, BY_HAND),
+        Measure("PUT …/aggregates", Goal(5), story.put_aggregates, 150, 50),
+        Measure("DELETE /allocations", Goal(6), story.delete, 150, 50, first=story.doomed),
         _read("GET a provider", Goal(4), f"/resource_providers/{cloud.provider}", 200),
+        _read("GET its usages", Goal(4.5), f"/resource_providers/{cloud.provider}/usages", 200),
         _read("GET a consumer", Goal(5), f"/allocations/{cloud.consumer}", 200),
         _read(
             f"GET providers, filtered, of {cloud.hosts:,}",
@@ -234,5 +265,7 @@ def measures(cloud: RestCloud) -> list[Measure]:
             *(100, 5, SAME_BYTES, [tree]),
             ours=get(tree),
         ),
+        Measure("search, limit=10", Goal(20), get(SEARCH), 100, 2),
+        Measure("a claim elsewhere, and the search", Goal(20), story.changed_search, 100, 2),
         Measure("POST /reshaper, 200 consumers", Goal(20), reshape, 10, 4),
     ]

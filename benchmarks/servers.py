@@ -141,7 +141,8 @@ def _gunicorn(
         process.wait()
 
 
-def _settings(connection: str) -> dict[str, str]:
+def settings(connection: str) -> dict[str, str]:
+    """Return the variables that configure a service for a database."""
     return {
         "OS_PLACEMENT_DATABASE__CONNECTION": connection,
         "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
@@ -151,12 +152,17 @@ def _settings(connection: str) -> dict[str, str]:
     }
 
 
+def for_reference(connection: str) -> str:
+    """Return a URL in Berth's form, without a driver, as the reference's environment needs it."""
+    scheme, colon, rest = connection.partition(":")
+    return SCHEMES.get(scheme + colon, scheme + colon) + rest
+
+
 @contextlib.contextmanager
 def berth(connection: str, folder: Path) -> Iterator[Server]:
     """Start Berth on a database; the log is in `folder`."""
     target = "placement.wsgi.api:application"
-    settings = _settings(connection)
-    with _gunicorn("berth", sys.executable, target, folder, settings) as server:
+    with _gunicorn("berth", sys.executable, target, folder, settings(connection)) as server:
         yield server
 
 
@@ -167,10 +173,8 @@ def reference(interpreter: str, connection: str, folder: Path) -> Iterator[Serve
     :param connection: URL in Berth's form, without a driver
     """
     target = "placement.wsgi.api:application"
-    scheme, colon, rest = connection.partition(":")
-    connection = SCHEMES.get(scheme + colon, scheme + colon) + rest
-    settings = _settings(connection)
-    with _gunicorn("reference", interpreter, target, folder, settings) as server:
+    given = settings(for_reference(connection))
+    with _gunicorn("reference", interpreter, target, folder, given) as server:
         yield server
 
 
@@ -178,15 +182,15 @@ def reference(interpreter: str, connection: str, folder: Path) -> Iterator[Serve
 def floor(folder: Path) -> Iterator[Server]:
     """Start a Flask route that returns the bytes of a file in `folder`: the fastest possible."""
     here = Path(__file__).parent
-    settings = {"FLOOR_FOLDER": str(folder), "PYTHONPATH": str(here)}
-    with _gunicorn("floor", sys.executable, "floor:application", folder, settings) as server:
+    given = {"FLOOR_FOLDER": str(folder), "PYTHONPATH": str(here)}
+    with _gunicorn("floor", sys.executable, "floor:application", folder, given) as server:
         yield server
 
 
 @contextlib.contextmanager
 def write_floor(connection: str, folder: Path) -> Iterator[Server]:
     """Start Flask routes that write with the driver's own calls; see `write_floor.py`."""
-    settings = {"FLOOR_CONNECTION": connection, "PYTHONPATH": str(Path(__file__).parents[1])}
+    given = {"FLOOR_CONNECTION": connection, "PYTHONPATH": str(Path(__file__).parents[1])}
     target = "benchmarks.write_floor:application"
-    with _gunicorn("writes", sys.executable, target, folder, settings) as server:
+    with _gunicorn("writes", sys.executable, target, folder, given) as server:
         yield server
