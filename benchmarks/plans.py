@@ -11,6 +11,7 @@ import argparse
 import random
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -38,9 +39,25 @@ LIMIT = 10.0
 ROUNDS = 3
 
 
-def build(work: Path, hosts: int) -> Path:
-    """Return a database with so many hosts and six times as many guests."""
-    path = work / f"plans-{hosts}.db"
+def nearly_full(source: random.Random) -> Iterator[tuple[int, int]]:
+    """Yield the VCPU and the memory of the guests of a host, which leave at most 4 VCPU."""
+    left = 32
+    for guest in range(GUESTS):
+        cores = min(source.choice(SIZES), left - 2 * (GUESTS - 1 - guest))
+        if guest == GUESTS - 1:
+            cores = max(left - source.choice(FREE), 2)
+        left -= cores
+        yield cores, cores * 4096
+
+
+def build(
+    work: Path,
+    hosts: int,
+    name: str = "plans",
+    guests_of: Callable[[random.Random], Iterator[tuple[int, int]]] = nearly_full,
+) -> Path:
+    """Return a database with so many hosts, and the guests of each."""
+    path = work / f"{name}-{hosts}.db"
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,15 +76,10 @@ def build(work: Path, hosts: int) -> Path:
         for begin in range(0, hosts, PER_INSERT):
             guests = []
             for _ in range(min(PER_INSERT, hosts - begin)):
-                host, left = rows.provider({ids["VCPU"]: 32, ids["MEMORY_MB"]: 131072}), 32
-                for guest in range(GUESTS):
-                    cores = min(source.choice(SIZES), left - 2 * (GUESTS - 1 - guest))
-                    if guest == GUESTS - 1:
-                        cores = max(left - source.choice(FREE), 2)
-                    left -= cores
+                host = rows.provider({ids["VCPU"]: 32, ids["MEMORY_MB"]: 131072})
+                for cores, memory in guests_of(source):
                     consumer = str(uuid.UUID(int=source.getrandbits(128)))
-                    amounts = {ids["VCPU"]: cores, ids["MEMORY_MB"]: cores * 4096}
-                    rows.use(host, amounts, consumer)
+                    rows.use(host, {ids["VCPU"]: cores, ids["MEMORY_MB"]: memory}, consumer)
                     guests.append(
                         {"uuid": consumer, "project_id": 1, "user_id": 1, "consumer_type_id": 1}
                     )

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.request import CandidateRequest
 from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest
+from placement.extensions.evacuation.movers import TreeDemand
 from placement.extensions.evacuation.schema import MOST_NAMED
 from placement.extensions.what_if.refusals import refused_at
 from placement.handlers.allocation_candidates import request_in_body
@@ -15,22 +15,32 @@ from placement.microversions import Version
 Given = TypeVar("Given", bound=Collection[object])
 
 
-def given_requests(given: Mapping[str, str], version: Version) -> dict[str, CandidateRequest]:
-    """Read queries by consumer. Raises BadRequest, with the place of what is wrong.
+def given_requests(given: Mapping[str, str], version: Version) -> dict[str, TreeDemand]:
+    """Read queries by consumer; equal queries are read once.
+
+    Raises BadRequest, with the place of what is wrong.
 
     :param given: valid by `schema.REQUESTS`
     :param version: what queries are understood as
     """
-    return {
-        uuid_key(consumer, "requests"): _request(query, version, f"requests.{consumer}")
-        for consumer, query in few(given, "requests").items()
-    }
+    known: dict[str, TreeDemand] = {}
+    found = {}
+    for consumer, query in few(given, "requests").items():
+        if query not in known:
+            with refused_at(f"requests.{consumer}"):
+                known[query] = TreeDemand.of(query, request_in_body(query, version))
+        found[uuid_key(consumer, "requests")] = known[query]
+    return found
 
 
-def check_requests(cloud: Snapshot, requests: Mapping[str, CandidateRequest]) -> None:
+def check_requests(cloud: Snapshot, requests: Mapping[str, TreeDemand]) -> None:
     """Raise BadRequest, with the place, if a class or trait doesn't exist."""
     names = cloud.names
-    for consumer, request in requests.items():
+    first: dict[str, str] = {}
+    for consumer, asked in requests.items():
+        first.setdefault(asked.given[0].text, consumer)
+    for consumer in first.values():
+        request = requests[consumer].given[0].request
         for name in request.demand:
             if name not in names.class_ids:
                 raise BadRequest(f"requests.{consumer}: there is no resource class {name!r}.")
@@ -54,8 +64,3 @@ def few(given: Given, place: str) -> Given:
     if len(given) > MOST_NAMED:
         raise BadRequest(f"{place}: at most {MOST_NAMED} may be named, and these are {len(given)}.")
     return given
-
-
-def _request(query: str, version: Version, place: str) -> CandidateRequest:
-    with refused_at(place):
-        return request_in_body(query, version)

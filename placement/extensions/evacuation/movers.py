@@ -26,15 +26,13 @@ TakenItems = tuple[tuple[SlotClass, int], ...]
 
 @dataclasses.dataclass(frozen=True, order=True)
 class GivenRequest:
-    """What somebody says that a consumer asks for. Requests with the same text are equal."""
+    """What somebody says that a consumer asks for. Requests with the same text are equal.
+
+    :param text: the query
+    """
 
     text: str
     request: CandidateRequest = dataclasses.field(compare=False)
-
-    @classmethod
-    def of(cls, request: CandidateRequest) -> "GivenRequest":
-        """Name a request by all that it says."""
-        return cls(repr(request), dataclasses.replace(request, limit=None))
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -55,14 +53,17 @@ class TreeDemand:
     given: tuple[GivenRequest, ...] = ()
 
     @classmethod
-    def of(cls, request: CandidateRequest) -> "TreeDemand":
-        """Return the demand for what a request asks for."""
+    def of(cls, text: str, request: CandidateRequest) -> "TreeDemand":
+        """Return the demand for what a request asks for.
+
+        :param text: the query that says it
+        """
         main = next((group.resources for group in request.groups if not group.suffix), {})
         below = [group.resources for group in request.groups if group.suffix and group.resources]
         return cls(
             tuple(sorted(main.items())),
             tuple(sorted(tuple(sorted(amounts.items())) for amounts in below)),
-            given=(GivenRequest.of(request),),
+            given=(GivenRequest(text, dataclasses.replace(request, limit=None)),),
         )
 
     def request(self, avoid: frozenset[str]) -> CandidateRequest:

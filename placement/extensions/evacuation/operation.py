@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.ended_search import error_of
-from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import WholeSlot
 from placement.extensions.evacuation.given_requests import check_requests
 from placement.extensions.evacuation.movers import Demand, TreeDemand, demands_of, emptied
@@ -79,7 +78,7 @@ def evacuated(
     naming: Naming,
     what_if: WhatIf,
     without: Iterable[str],
-    requests: Mapping[str, CandidateRequest],
+    requests: Mapping[str, TreeDemand],
     budgets: Callable[[], Budget],
 ) -> Evacuation:
     """Find a new home for each consumer that holds anything of some trees.
@@ -104,12 +103,7 @@ def evacuated(
 
     snapshot, held = what_if.at_once(read)
     leaving = frozenset(snapshot.roots(roots))
-    given = {
-        consumer: TreeDemand.of(requests[consumer])
-        for consumer in {row.consumer for row in held}
-        if consumer in requests
-    }
-    wanted = demands_of(snapshot, held, leaving, given)
+    wanted = demands_of(snapshot, held, leaving, requests)
     evacuation = HomeSearch(emptied(snapshot, leaving), roots, wanted, budgets)
     try:
         evacuation.run()

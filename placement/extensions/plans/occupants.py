@@ -180,7 +180,7 @@ class Occupants:
 
         def asks() -> CandidateRequest:
             if asked is not None:
-                return asked
+                return asked.request(frozenset())
             (demand,) = demands_of(cloud, rows, homes, {})
             return demand.parts[0].request(frozenset())
 

@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.request import CandidateRequest
 from placement.domain.consumer import UNKNOWN_TYPE
 from placement.domain.uuids import normalised
 from placement.extensions.evacuation.given_requests import (
@@ -16,6 +15,7 @@ from placement.extensions.evacuation.given_requests import (
     given_requests,
     uuid_key,
 )
+from placement.extensions.evacuation.movers import TreeDemand
 from placement.extensions.what_if.trees import root_named
 from placement.microversions import Version
 from placement.schemas.json_schema import Json
@@ -112,7 +112,7 @@ class Terms:
 
     movable: Movable = Movable()
     constraints: Constraints = Constraints()
-    requests: Mapping[str, CandidateRequest] = dataclasses.field(default_factory=dict)
+    requests: Mapping[str, TreeDemand] = dataclasses.field(default_factory=dict)
 
 
 def terms_of(body: Json, version: Version) -> Terms:

@@ -21,7 +21,7 @@ from placement.storage import holdings
 from placement.storage.database.engine import Connection
 from placement.storage.holdings import HeldRow
 
-#: seconds of processor time that all searches take at most
+#: seconds of processor time that an answer takes at most, without its explanations
 _SECONDS = 20.0
 
 
@@ -72,6 +72,7 @@ def survives(
     :param budgets: returns what a search may cost, whose time starts when it is called
     """
     freed, constraints = what_if.freed, question.terms.constraints
+    end = time.thread_time() + min(_SECONDS, budgets().seconds or _SECONDS)
 
     def read(
         connection: Connection, cloud: Snapshot
@@ -92,12 +93,11 @@ def survives(
     del held
     askers = Askers(cloud, holders, question.terms)
     likeness = Likeness(
-        cloud, holders, askers.named, _named_roots(cloud, question.terms), askers.given
+        cloud, holders, askers.named, _named_roots(cloud, question.terms), askers.given, end
     )
     chosen = lost_sets.chosen(sets, all_sets, question.together, likeness.of)
-    seconds = min(_SECONDS, budgets().seconds or _SECONDS)
     try:
-        judge = LossJudge(cloud, holders, askers, budgets, time.thread_time() + seconds)
+        judge = LossJudge(cloud, holders, askers, budgets, end)
         losses = _judged(judge, chosen.sets, question.limit)
         unfit = sorted((one for one in losses if one.verdict != ABSORBED), key=lambda one: one.rank)
         telling = Telling(cloud, judge, budgets, naming, question.limit)
@@ -146,7 +146,8 @@ def _judged(judge: LossJudge, sets: Sequence[tuple[LostSet, int]], limit: int) -
 def _named_roots(cloud: Snapshot, terms: Terms) -> list[int]:
     """Return the roots of all trees that the terms name."""
     uuids = {root for roots in terms.constraints.not_on.values() for root in roots}
-    for request in terms.requests.values():
+    given = {one.text: one.request for asked in terms.requests.values() for one in asked.given}
+    for request in given.values():
         uuids |= request.avoid
         uuids.update(group.in_tree for group in request.groups if group.in_tree)
     return [int(root) for root in cloud.roots(map(normalised, uuids))]

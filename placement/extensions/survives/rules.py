@@ -17,9 +17,7 @@ class Askers:
     def __init__(self, cloud: Snapshot, holders: Holders, terms: Terms) -> None:
         self._cloud, self._holders, self._terms = cloud, holders, terms
         #: what single consumers ask for, by uuid
-        self.given = {
-            consumer: TreeDemand.of(request) for consumer, request in terms.requests.items()
-        }
+        self.given: Mapping[str, TreeDemand] = terms.requests
         constraints = terms.constraints
         #: the consumers that constraints name
         self.named: frozenset[str] = constraints.named.union(constraints.not_on)

@@ -60,8 +60,11 @@ def test_constraints():
 
 
 def test_requests():
-    terms = terms_of({"requests": {A.upper(): "resources=VCPU:2"}}, NEWEST)
-    assert terms.requests[A].demand == {"VCPU": 2}
+    queries = {A.upper(): "resources=VCPU:2", B: "resources=VCPU:2", C: "resources=VCPU:1"}
+    requests = terms_of({"requests": queries}, NEWEST).requests
+    assert requests[A].amounts() == {"VCPU": 2}
+    # equal queries are read once
+    assert requests[A] is requests[B] != requests[C]
 
 
 @pytest.mark.parametrize(
