@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.candidates.cloud.columns import Slots
-from placement.candidates.cloud.uuid_table import UuidTable
+from placement.candidates.cloud.uuid_table import LENGTH, UuidTable, hashes_of
 from placement.candidates.slots import WholeSlot
 
 #: with more changes than this, the arrays of an index are laid out anew
@@ -120,7 +120,7 @@ class SlotsByUuid:
     @classmethod
     def of(cls, table: UuidTable) -> "SlotsByUuid":
         """Index the uuids of a table."""
-        hashes = table.hashes()
+        hashes = hashes_of(table.rows)
         order = np.argsort(hashes).astype(np.int32)
         more = {uuid: WholeSlot(slot) for slot, uuid in table.odd.items()}
         return cls(table, hashes[order], order, more, frozenset(table.odd))
@@ -130,10 +130,10 @@ class SlotsByUuid:
         found = self._more.get(uuid)
         if found is not None:
             return found
-        wanted = UuidTable.of([uuid])
-        if wanted.odd:
+        text = uuid.encode()
+        if len(text) != LENGTH:
             return None
-        key = wanted.hashes()[0]
+        key = hashes_of(np.frombuffer(text, np.uint8).reshape(1, LENGTH))[0]
         first = int(np.searchsorted(self._hashes, key, "left"))
         last = int(np.searchsorted(self._hashes, key, "right"))
         for slot in self._slots[first:last].tolist():
@@ -170,7 +170,7 @@ class SlotsByUuid:
         later = [slot for slot in more.values() if slot not in table.odd]
         slots = np.concatenate([self._slots[kept], np.array(later, np.int32)])
         hashes = np.concatenate(
-            [self._hashes[kept], table.hashes(slots[len(slots) - len(later) :])]
+            [self._hashes[kept], hashes_of(table.rows[slots[len(slots) - len(later) :]])]
         )
         order = np.argsort(hashes)
         odd = {uuid: slot for uuid, slot in more.items() if slot in table.odd}

@@ -16,6 +16,15 @@ _FACTORS = np.array(
 )
 
 
+def hashes_of(rows: Rows) -> npt.NDArray[np.uint32]:
+    """Return a hash for each row of a table of uuids."""
+    words = np.ascontiguousarray(rows[:, :32]).view(np.uint64)
+    last = np.ascontiguousarray(rows[:, 32:]).view(np.uint32)[:, 0]
+    # the sum may overflow: only its bits matter
+    mixed = (words * _FACTORS).sum(axis=1, dtype=np.uint64) + last * _FACTORS[0]
+    return (mixed >> np.uint64(32)).astype(np.uint32)
+
+
 class _Buffer:
     """Rows with spare ones behind them.
 
@@ -43,11 +52,6 @@ class UuidTable(Sequence[str]):
         #: a row of `LENGTH` bytes each
         self.rows = buffer.rows[:size]
         self.odd = odd
-
-    @classmethod
-    def of(cls, uuids: Sequence[str]) -> "UuidTable":
-        """Build the table from uuids in the order of their slots."""
-        return cls.of_rows(*uuid_rows(uuids))
 
     @classmethod
     def of_rows(cls, rows: Rows, odd: Mapping[int, str]) -> "UuidTable":
@@ -80,15 +84,6 @@ class UuidTable(Sequence[str]):
         # compared above; their rows mean nothing
         differ[odd] = False
         return not differ.any()
-
-    def hashes(self, slots: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.uint32]:
-        """Return a hash for each uuid, or for those of some slots."""
-        rows = self.rows if slots is None else self.rows[slots]
-        words = np.ascontiguousarray(rows[:, :32]).view(np.uint64)
-        last = np.ascontiguousarray(rows[:, 32:]).view(np.uint32)[:, 0]
-        # the sum may overflow: only its bits matter
-        mixed = (words * _FACTORS).sum(axis=1, dtype=np.uint64) + last * _FACTORS[0]
-        return (mixed >> np.uint64(32)).astype(np.uint32)
 
     def with_more(self, uuids: Sequence[str]) -> "UuidTable":
         """Return the table with the uuids of the next slots."""

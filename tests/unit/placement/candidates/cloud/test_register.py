@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from placement.candidates.cloud import register
 from placement.candidates.cloud.register import Register
 from placement.candidates.cloud.uuid_table import UuidTable
+from placement.storage.uuid_rows import uuid_rows
 from tests.extent import examples
 
 #: some are not spelled as usual
@@ -24,7 +25,7 @@ def _many(request, monkeypatch):
 
 def a_register(providers):
     ids = sorted(providers)
-    table = UuidTable.of([providers[key] for key in ids])
+    table = UuidTable.of_rows(*uuid_rows([providers[key] for key in ids]))
     return Register.of(np.array(ids, np.int64), table)
 
 
