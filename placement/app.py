@@ -22,7 +22,6 @@ from placement.extensions.openapi.texts import Texts
 from placement.extensions.page import serving as page_serving
 from placement.extensions.plans.hook import moves_that_help
 from placement.features import Api, Feature
-from placement.http.call import Services
 from placement.http.dispatch import FaultWrapper, Placement, Probes
 from placement.http.environ import OPEN_PATHS, WSGIApplication, template_of
 from placement.http.identity.authentication import Identification, authenticated
@@ -31,6 +30,7 @@ from placement.http.probes import HEALTH, HEALTHCHECK, healthcheck
 from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCounting
+from placement.http.services import Services
 from placement.http.tracing import traced
 from placement.installation import our_version
 from placement.metrics.families import families

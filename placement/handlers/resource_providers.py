@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
+from json.encoder import encode_basestring_ascii as quoted
 
 import flask
 
@@ -19,7 +20,6 @@ from placement.errors import (
 from placement.handlers.provider_filters import read_filters
 from placement.handlers.provider_requests import body_for
 from placement.http.call import NOW, Call
-from placement.http.json_text import quoted
 from placement.operations import providers as operations
 from placement.schemas import resource_providers as schemas
 from placement.storage import providers

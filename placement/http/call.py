@@ -1,19 +1,19 @@
 """The request as handlers see it, and the response they return."""
 
 import contextlib
-import dataclasses
 import datetime
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import flask
-from oslo_config import cfg
+import orjson
 from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 from werkzeug.wrappers import Request
 
-from placement.candidates.live.foreign_writers import OthersInFeed
-from placement.errors import BodyTooLong, NotFound, SchemaMismatch
+from placement.errors import BodyTooLong, MalformedJSON, SchemaMismatch
 from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
 from placement.http.environ import (
@@ -23,31 +23,25 @@ from placement.http.environ import (
     THREADS,
     Environ,
     StandIn,
-    WSGIApplication,
     absolute_url,
 )
 from placement.http.identity.authentication import RequestContext
-from placement.http.json_text import dumps, loads, place_of_nul, why_no_nul
-from placement.http.query import Query, checked_query
+from placement.http.query import Query, checked_query, why_no_nul
+from placement.http.services import Services
 from placement.http.spool import Spool
 from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
-from placement.policies.enforcement import Policy
-from placement.storage.database.engine import Connection, Database
-from placement.storage.feed.feed_watch import FeedWatch
 
 if TYPE_CHECKING:
     # only handlers need them
-    from placement.candidates.cloud.snapshot import Snapshot
-    from placement.candidates.request import CandidateRequest
-    from placement.domain.provider_filter import ProviderFilter
     from placement.schemas.json_schema import Schema
-    from placement.storage.provider_list import Listed
-    from placement.storage.usages import ProjectUsage
 
 NO_CONTENT = 204
 NOT_MODIFIED = 304
 _BODILESS = (NO_CONTENT, NOT_MODIFIED)
 _BY_FORM = ("vary", "accept")
+
+#: integers this long may exceed 64 bits, and orjson would convert such integers to floats
+_LONG_NUMBER = re.compile(rb"\d{19}")
 
 SchemaTable: TypeAlias = "dict[Version, Schema]"
 
@@ -58,148 +52,6 @@ class Now:
 
 NOW = Now()
 Modified = datetime.datetime | Now | None
-T = TypeVar("T")
-
-
-class Snapshots(Protocol):
-    """Where searches get the cloud from."""
-
-    def current(self) -> "Snapshot":
-        """Return the cloud as of now."""
-
-    def at_once(self, question: "Callable[[Connection, Snapshot], T]") -> "tuple[Snapshot, T]":
-        """Return the cloud and the answer to a question, both of one moment."""
-
-    def look_for_others(self) -> None:
-        """Look whether others wrote without telling: the tables contradict what `current` said."""
-
-
-class ClaimMaker(Protocol):
-    """What makes the claims of this process; the feature `claims` knows the types of both."""
-
-    def make(self, claim: Any) -> Any:
-        """Make one claim; return what it got."""
-
-
-class EmptySearchHook(Protocol):
-    """Who is told of searches that found nothing."""
-
-    def tell(self, call: "Call", snapshot: "Snapshot", request: "CandidateRequest") -> None:
-        """Take note of an empty search of the snapshot."""
-
-
-class DescriptionText(Protocol):
-    """The description of the API in one form."""
-
-    @property
-    def tag(self) -> str:
-        """The text of its entity tag."""
-
-    @property
-    def text(self) -> str:
-        """The whole description."""
-
-
-class ProjectUsageSource(Protocol):
-    """What knows the usages of projects: `placement.operations.project_usages`."""
-
-    def of_project(self, project: str, user: str | None, by_type: bool) -> "ProjectUsage":
-        """Return the usage of a project's consumers, or of those of one user."""
-
-
-class ProviderTexts(Protocol):
-    """Providers as JSON: `ListedProviders` of `placement.operations.database_lists`."""
-
-    @property
-    def texts(self) -> Sequence[bytes]:
-        """One or several providers in each, separated by a comma and a space."""
-
-    @property
-    def modified(self) -> datetime.datetime | None:
-        """When one of them last changed; None: not known, or there are none."""
-
-
-class Lists(Protocol):
-    """What lists providers: `placement.operations.provider_lists`."""
-
-    def find(
-        self, wanted: "ProviderFilter", form: Hashable, write: "Callable[[Listed], bytes]"
-    ) -> ProviderTexts:
-        """Return the providers that pass a filter, as JSON."""
-
-
-class Suspicions(Protocol):
-    """What looks for suspects; the feature `suspects` knows the types of mark and answer."""
-
-    def suspected(self, kinds: Collection[str], after: Any, limit: int) -> Any:
-        """Return suspects of some kinds after a mark, at most `limit`."""
-
-
-#: returns the empty searches of the last hour, None if nobody knows those of all workers; the
-#: feature `empty_searches` knows the type
-EmptyHour = Callable[[], Any]
-
-
-def _uncounted() -> None:
-    return None
-
-
-#: returns the operator's names of aggregates, projects and users as JSON
-Names = Callable[[], str]
-
-
-def _no_names() -> str:
-    return '{"aggregates": {}, "projects": {}, "users": {}, "problem": null}'
-
-
-#: returns moves that would help a search that found nothing: the feature `plans` knows the types
-Moves = Callable[[Any, Any, Any, Any], Any]
-
-
-def _no_moves(*search: object) -> None:
-    return None
-
-
-#: returns the description of the API, of one version or of all, in a media type
-Described = Callable[[Version | None, str], DescriptionText]
-
-
-def _undescribed(version: Version | None, form: str) -> DescriptionText:
-    raise NotFound("")
-
-
-@dataclasses.dataclass(frozen=True)
-class Services:
-    """The objects that handlers share; `placement.app.start` makes them once.
-
-    :param offers: the names of the extensions that the service offers
-    :param watch: waits for changes
-    :param pages: the pages of metrics, by path
-    :param described: returns the description of the API, of one version or of all of them, in a
-        media type
-    :param moves: returns moves that would help a search that found nothing
-    :param empty_hour: returns the empty searches of the last hour
-    :param names: returns the operator's names
-    :param others: whether services that don't append to the change feed may write
-    """
-
-    conf: cfg.ConfigOpts
-    database: Database
-    policy: Policy
-    snapshot: Snapshots
-    claims: ClaimMaker
-    watch: FeedWatch
-    empty_searches: EmptySearchHook
-    usages: ProjectUsageSource
-    lists: Lists
-    suspects: Suspicions
-    offers: tuple[str, ...] = ()
-    others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
-    pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
-    described: Described = _undescribed
-    moves: Moves = _no_moves
-    empty_hour: EmptyHour = _uncounted
-    names: Names = _no_names
 
 
 class Answer(flask.Response):
@@ -347,7 +199,8 @@ class Call:
         :param etag: the text of the entity tag
         """
         if body is not None:
-            text = dumps(body)
+            # as the reference: blanks after separators, ASCII only
+            text = json.dumps(body)
         headers = _tagged(etag)
         if location is not None:
             headers.append(("Location", absolute_url(self.environ, location)))
@@ -390,6 +243,45 @@ class Call:
         """Return the headers of an answer that a client may keep, but must ask about again."""
         cached = [("Cache-Control", "no-cache")] if self.version >= SINCE_CACHE_HEADERS else []
         return [*cached, *_tagged(etag)]
+
+
+def loads(body: bytes) -> Any:
+    """Parse a request's body. Raises MalformedJSON with the standard library's message."""
+    if not _LONG_NUMBER.search(body):
+        try:
+            return orjson.loads(body)
+        except orjson.JSONDecodeError:
+            pass
+    try:
+        value = json.loads(body.decode())
+        # fails on half of a surrogate pair, which no database can store
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as malformed:
+        raise MalformedJSON(why=malformed) from malformed
+    return value
+
+
+def place_of_nul(body: bytes, value: object) -> str | None:
+    """Say where the parsed body has a string with NUL, like `$.consumers[0]`; None: nowhere.
+
+    PostgreSQL can't store the character. The other databases store it, and compare names that have
+    it differently from each other.
+    """
+    # JSON has no other way to write NUL, so nearly all bodies need no closer look
+    if b"\\u0000" not in body:
+        return None
+    waiting: list[tuple[str, object]] = [("$", value)]
+    while waiting:
+        place, part = waiting.pop()
+        if isinstance(part, str) and "\0" in part:
+            return place
+        if isinstance(part, dict):
+            if any("\0" in name for name in part):
+                return place
+            waiting += [(f"{place}.{name}", item) for name, item in part.items()]
+        elif isinstance(part, list):
+            waiting += [(f"{place}[{number}]", item) for number, item in enumerate(part)]
+    return None
 
 
 def _tagged(etag: str | None) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from placement.errors import (
     UnsupportedMediaType,
 )
 from placement.http import error_body
-from placement.http.call import Call, Services
+from placement.http.call import Call
 from placement.http.endpoint import Endpoint, Handler
 from placement.http.environ import (
     CONFLICT,
@@ -41,6 +41,7 @@ from placement.http.environ import (
     WSGIApplication,
     template_of,
 )
+from placement.http.services import Services
 from placement.microversions import Version
 from placement.storage.driver.error_log import log_unexpected, quotes_database
 

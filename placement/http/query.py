@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from placement.errors import BadQuery, DuplicateKey
-from placement.http.json_text import why_no_nul
 from placement.microversions import Version, pick
 
 if TYPE_CHECKING:
@@ -15,6 +14,11 @@ if TYPE_CHECKING:
     from placement.schemas.json_schema import Schema
 
 _SEPARATORS = re.compile("[&;]")
+
+
+def why_no_nul(place: str) -> str:
+    """Return what is wrong with a text that has the character NUL."""
+    return f"{place} has the character NUL, which no text may have"
 
 
 class Query:
@@ -70,7 +74,7 @@ def checked_query(text: str, schemas: "Mapping[Version, Schema]", version: Versi
     if reason is not None:
         raise BadQuery(why=reason)
     for name, value in query.pairs:
-        # databases disagree on it (json_text.py)
+        # databases disagree on it (see `Call.read`)
         if "\0" in value:
             raise BadQuery(why=why_no_nul(name))
     return query

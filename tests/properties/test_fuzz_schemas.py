@@ -8,7 +8,7 @@ from jsonschema.exceptions import best_match
 
 from placement.app import api
 from placement.errors import MalformedJSON
-from placement.http.json_text import loads
+from placement.http.call import loads
 from placement.schemas.schema_messages import LENIENT_FORMATS, STRICT_FORMATS
 from tests.properties.fuzz_json import fitting, spoiled, written
 from tests.properties.test_fuzz import FUZZING

@@ -9,10 +9,11 @@ import itertools
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 
+import orjson
+
 from placement.errors import SearchAbandoned
 from placement.extensions.provider_trees import rows, tree_text
 from placement.extensions.provider_trees.query import CONSUMERS, OF_PROVIDERS, TreesQuery
-from placement.http.json_text import packed
 from placement.storage import holdings
 from placement.storage.database.engine import Connection
 from placement.storage.holdings import HeldRow
@@ -74,7 +75,7 @@ class Pages:
 
     def _end(self, position: str) -> bytes:
         marker = {"marker": self._last} if self._has_more else {}
-        return packed(marker | {"position": position})
+        return orjson.dumps(marker | {"position": position})
 
     def _trees(self) -> Iterator[bytes]:
         for _, page in self._pages():

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
+import orjson
+
 from placement.domain.consumer import UNKNOWN_TYPE
 from placement.domain.tree import subtree
 from placement.extensions.provider_trees import rows as provider_trees
 from placement.extensions.provider_trees.rows import TreePlace
-from placement.http.json_text import packed
 from placement.schemas.json_schema import Json
 from placement.storage.database.engine import Connection
 from placement.storage.holdings import HeldRow
@@ -36,13 +37,13 @@ def trees(
     shown = [_texts(connection, root_ids, name) for name in fields]
     for root_id in root_ids:
         family = _parents_first(root_id, families.pop(root_id))
-        uuids = {place.id: packed(place.uuid) for place in family}
+        uuids = {place.id: orjson.dumps(place.uuid) for place in family}
         root = uuids[root_id]
         providers = [
             _HEAD
             % (
                 uuids[place.id],
-                packed(place.name),
+                orjson.dumps(place.name),
                 place.generation or 0,
                 b"null" if place.parent_id is None else uuids.get(place.parent_id, b"null"),
                 root,
@@ -67,10 +68,10 @@ def _texts(connection: Connection, root_ids: Sequence[int], field: str) -> Calla
     """Return a function that writes a field of a provider, given by database id."""
     read, value = FIELDS[field]
     key = b',"%b":' % field.encode()
-    nothing = key + packed(value([]))
+    nothing = key + orjson.dumps(value([]))
     rows = read(connection, root_ids)
     found = {
-        provider_id: key + packed(value(group))
+        provider_id: key + orjson.dumps(value(group))
         for provider_id, group in itertools.groupby(rows, itemgetter(0))
     }
     return lambda provider_id: found.pop(provider_id, nothing)
@@ -165,7 +166,7 @@ def _consumer(held: list[HeldRow]) -> bytes:
         "consumer_generation": owner.generation,
         "consumer_type": owner.type_name or UNKNOWN_TYPE,
     }
-    return packed(owner.consumer) + b":" + packed(body)
+    return orjson.dumps(owner.consumer) + b":" + orjson.dumps(body)
 
 
 def providers(found: Rows) -> Iterator[bytes]:
@@ -177,7 +178,7 @@ def providers(found: Rows) -> Iterator[bytes]:
         rows = list(group)
         held = [(row[0], *row[2:]) for row in rows if row[2] is not None]
         body = {"allocations": _holders(held), "resource_provider_generation": rows[0][1] or 0}
-        yield packed(uuid) + b":" + packed(body)
+        yield orjson.dumps(uuid) + b":" + orjson.dumps(body)
 
 
 def joined(opening: bytes, items: Iterable[bytes], closing: bytes) -> Iterator[bytes]:
