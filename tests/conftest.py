@@ -10,7 +10,8 @@ from hypothesis import settings
 from tests import compiled_once, compiling, responses_hook
 
 # no test depends on the speed of the machine
-settings.register_profile("untimed", settings.default, deadline=None)
+settings.register_profile("untimed", settings.default, deadline=None, max_examples=30)
+settings.register_profile("thorough", settings.default, deadline=None, max_examples=100)
 settings.load_profile("untimed")
 
 pytest_plugins = [
@@ -19,6 +20,12 @@ pytest_plugins = [
     "tests.databases.fixtures",
     "tests.functional.placement.processes",
 ]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have a thorough run draw more where a test doesn't say how many examples it wants."""
+    if config.getoption("thorough"):
+        settings.load_profile("thorough")
 
 
 def pytest_xdist_auto_num_workers() -> int:
