@@ -95,13 +95,13 @@ def evacuated(
     roots = frozenset(without)
 
     def read(connection: Connection, cloud: Snapshot) -> list[HeldRow]:
-        check_roots(cloud, sorted(roots))
-        check_requests(cloud, requests)
         ids = cloud.register.ids[cloud.roots(roots)].tolist()
         rows = holdings.of_trees(connection, ids)
         return [row for row in rows if row.consumer not in what_if.freed]
 
     snapshot, held = what_if.at_once(read)
+    check_roots(snapshot, sorted(roots))
+    check_requests(snapshot, requests)
     leaving = frozenset(snapshot.roots(roots))
     wanted = demands_of(snapshot, held, leaving, requests)
     evacuation = HomeSearch(emptied(snapshot, leaving), roots, wanted, budgets)

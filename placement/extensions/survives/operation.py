@@ -47,6 +47,19 @@ class Question:
         names = {"root": "host", "aggregate": "aggregate"}
         return names[self.each] if isinstance(self.each, str) else "set"
 
+    def concerned(self, stored: Snapshot, regrouped: bool) -> list[int]:
+        """Return the roots of the trees that may be lost, as far as the stored cloud shows it.
+
+        :param regrouped: whether the question is about a cloud where hosts may be in other
+            aggregates: then any of them may be
+        """
+        if not isinstance(self.each, str):
+            return [int(root) for root in stored.roots(uuid for one in self.each for uuid in one)]
+        if regrouped:
+            return [int(root) for root in stored.forest.roots]
+        sets = lost_sets.few_enough(self.sets(stored))
+        return sorted({root for one in sets for root in one.roots})
+
     def sets(self, cloud: Snapshot) -> list[LostSet]:
         """Return the sets of a cloud. Raises BadRequest."""
         if not isinstance(self.each, str):
@@ -74,28 +87,29 @@ def survives(
     freed, constraints = what_if.freed, question.terms.constraints
     end = time.thread_time() + min(_SECONDS, budgets().seconds or _SECONDS)
 
-    def read(
-        connection: Connection, cloud: Snapshot
-    ) -> tuple[Sequence[LostSet], int, list[HeldRow]]:
-        sets = question.sets(cloud)
-        few = lost_sets.few_enough(sets, question.together)
-        roots = sorted({root for one in few for root in one.roots})
-        ids = cloud.register.ids[roots].tolist() if roots else []
+    def read(connection: Connection, stored: Snapshot) -> tuple[list[int], int, list[HeldRow]]:
+        roots = question.concerned(stored, what_if.regroups)
+        ids = stored.register.ids[roots].tolist() if roots else []
         held = [row for row in holdings.of_trees(connection, ids) if row.consumer not in freed]
         elsewhere = constraints.named.difference(freed, (row.consumer for row in held))
         if elsewhere:
             held += holdings.of_consumers(connection, sorted(elsewhere))
-        return few, len(sets), held
+        return roots, stored.size, held
 
-    cloud, (sets, all_sets, held) = what_if.at_once(read)
+    cloud, (roots, size, held) = what_if.at_once(read)
+    all_sets = question.sets(cloud)
+    lost_sets.check_enough(all_sets, question.together)
     check_terms(cloud, question.terms)
+    # it isn't known who is on hosts that weren't drawn by lot; nobody is on those that are added
+    known = {*roots, *range(size, cloud.size)}
+    sets = lost_sets.few_enough([one for one in all_sets if known.issuperset(one.roots)])
     holders = Holders(cloud, held, question.terms.movable)
     del held
     askers = Askers(cloud, holders, question.terms)
     likeness = Likeness(
         cloud, holders, askers.named, _named_roots(cloud, question.terms), askers.given, end
     )
-    chosen = lost_sets.chosen(sets, all_sets, question.together, likeness.of)
+    chosen = lost_sets.chosen(sets, len(all_sets), question.together, likeness.of)
     try:
         judge = LossJudge(cloud, holders, askers, budgets, end)
         losses = _judged(judge, chosen.sets, question.limit)

@@ -107,13 +107,14 @@ def _hosts(cloud: Snapshot, among: str | None) -> Mask:
     return hosts
 
 
-def few_enough(sets: Sequence[LostSet], together: int) -> Sequence[LostSet]:
-    """Return the sets, or some of them if they are too many to be looked at.
-
-    Raises BadRequest if there are not as many as are to be lost together.
-    """
+def check_enough(sets: Sequence[LostSet], together: int) -> None:
+    """Raise BadRequest if there are not as many sets as are to be lost together."""
     if together > max(len(sets), 1):
         raise BadRequest(f"together: there are {len(sets)} sets, and {together} are to be lost.")
+
+
+def few_enough(sets: Sequence[LostSet]) -> Sequence[LostSet]:
+    """Return the sets, or some of them if they are too many to be looked at."""
     if len(sets) <= MOST_JUDGED:
         return sets
     drawn = random.Random(len(sets)).sample(range(len(sets)), MOST_JUDGED)

@@ -24,6 +24,7 @@ from placement.operations.inventories import check_capacities
 from placement.schemas.json_schema import Json
 from placement.storage import holdings
 from placement.storage.database.engine import Connection
+from placement.storage.holdings import HeldRow
 
 #: uuids of providers that don't exist are made of what they are like and of their name
 _NAMESPACE = uuid_module.UUID("2f6d9a0e-4b53-4f0c-9a52-7f0f3f1c6c5d")
@@ -50,7 +51,7 @@ class WhatIf:
         #: of each provider that doesn't exist: the uuid it is like, and the root's new name
         self._new: dict[str, tuple[str, str, str]] = {}
         #: the last answer of `before_and_after`, which holds as long as nobody wrote; with
-        #: consumers that are freed it is made anew each time
+        #: consumers that are freed it holds for good, so that a question is asked of one moment
         self._known: tuple[Snapshot, Snapshot] | None = None
 
     @property
@@ -58,36 +59,43 @@ class WhatIf:
         """The consumers that count as if they held nothing."""
         return frozenset(map(normalised, self._change.get("freed", ())))
 
+    @property
+    def regroups(self) -> bool:
+        """Say whether hosts may be in other aggregates, or sharing providers may be hosts."""
+        return "aggregates" in self._change or "traits" in self._change
+
     def current(self) -> Snapshot:
         """Return the changed cloud."""
         return self.before_and_after()[1]
 
     def before_and_after(self) -> tuple[Snapshot, Snapshot]:
         """Return the cloud as it is, and the changed one."""
-        if self.freed:
-            before, cloud = self._clouds.at_once(self._as_if_freed)
-        else:
-            before = cloud = self._clouds.current()
-        if self._known is None or self._known[0] is not before:
-            self._known = before, self._changed(cloud)
+        if not self.freed:
+            before = self._clouds.current()
+            if self._known is None or self._known[0] is not before:
+                self._known = before, self._changed(before)
+        elif self._known is None:
+            before, rows = self._clouds.at_once(self._of_freed)
+            self._known = before, self._changed(freed(before, rows))
         return self._known
 
     def at_once(self, question: Callable[[Connection, Snapshot], Found]) -> tuple[Snapshot, Found]:
         """Return the changed cloud, and the database's answer to a question, of one moment.
 
-        :param question: is asked about the changed cloud
+        :param question: is asked about the cloud as it is: the change is made when the transaction
+            has ended
         """
 
-        def ask(connection: Connection, cloud: Snapshot) -> tuple[Snapshot, Found]:
-            changed = self._changed(self._as_if_freed(connection, cloud))
-            return changed, question(connection, changed)
+        def ask(connection: Connection, cloud: Snapshot) -> tuple[list[HeldRow], Found]:
+            return self._of_freed(connection, cloud), question(connection, cloud)
 
-        return self._clouds.at_once(ask)[1]
+        before, (rows, found) = self._clouds.at_once(ask)
+        return self._changed(freed(before, rows) if rows else before), found
 
-    def _as_if_freed(self, connection: Connection, cloud: Snapshot) -> Snapshot:
+    def _of_freed(self, connection: Connection, cloud: Snapshot) -> list[HeldRow]:
         if not self.freed:
-            return cloud
-        return freed(cloud, holdings.of_consumers(connection, sorted(self.freed)))
+            return []
+        return list(holdings.of_consumers(connection, sorted(self.freed)))
 
     def _changed(self, cloud: Snapshot) -> Snapshot:
         if not self._change:

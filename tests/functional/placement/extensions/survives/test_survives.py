@@ -349,6 +349,10 @@ def test_a_changed_cloud_is_judged(service):
     answer = survives(service, **{"if": {"freed": [TWO]}})
     assert counts(answer) == all_of("possible", 2, 2)
     expect(service.post(SURVIVES, {"each": "root", "if": {"without": [str(uuid4())]}}), 400)
+    # nobody is in an aggregate yet: still it is known who is on the hosts that would be
+    change = {"aggregates": {A: {"add": [RACK]}}}
+    (lost,) = survives(service, "aggregate", **{"if": change})["worst"]
+    assert (lost["name"], lost["consumers"], lost["missing"]) == (RACK, 1, {"VCPU": 2})
 
 
 def test_statements_dont_grow_with_hosts(service):
