@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import functools
 import os
 import sqlite3
@@ -118,13 +119,18 @@ class SQLStore(Generic[R]):
             ) from error
 
     def _query(self, wanted: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
-        """Return the statement that finds the records, and its parameters."""
+        """Return the statement that finds the records, and its parameters.
+
+        A list is one parameter, whatever its length: SQLite takes 32,766 in some builds.
+        """
         conditions, values = [], []
         for name, value in wanted.items():
-            given = value if isinstance(value, list) else [value]
-            values += [self._bound(name, one) for one in given]
-            marks = ", ".join("?" * len(given))
-            conditions.append(f"{name} IN ({marks})" if isinstance(value, list) else f"{name} IS ?")
+            if isinstance(value, list):
+                conditions.append(f"{name} IN (SELECT value FROM json_each(?))")
+                values.append(json.dumps([self._bound(name, one) for one in value]))
+            else:
+                conditions.append(f"{name} IS ?")
+                values.append(self._bound(name, value))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{self._select}{where} ORDER BY id", tuple(values)
 

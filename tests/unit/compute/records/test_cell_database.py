@@ -79,6 +79,9 @@ class TestInstances:
             cell.instances.create(instance)
         assert cell.instances.by_uuids(i.uuid for i in instances[:2]) == instances[:2]
         assert cell.instances.by_uuids([]) == []
+        # however many are named: more than a statement of SQLite has parameters
+        named = [*(str(number) for number in range(260_000)), instances[0].uuid]
+        assert cell.instances.by_uuids(named) == instances[:1]
 
     def test_a_change_is_kept_when_it_is_saved(self, cell):
         instance = an_instance()
