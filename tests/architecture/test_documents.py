@@ -157,6 +157,15 @@ def test_options_that_pages_name_exist() -> None:
     }
 
 
+def test_configuration_that_pages_show_can_be_copied() -> None:
+    # oslo.config takes a comment behind a value for a part of the value
+    assert_none(
+        f"{shown(page)}: {line.strip()}"
+        for page in PAGES
+        for line in re.findall(r"^ +[a-z_]+ = [^#\n]*\S {2,}#.*$", text_of(page), re.M)
+    )
+
+
 def _commands(program: str) -> list[list[str]]:
     """Return the arguments of each command of the contributing page that runs this program."""
     text = text_of(DOC / "contributing.rst")
