@@ -16,10 +16,11 @@ from placement.candidates.cloud.forest import Forest
 from placement.candidates.cloud.key_sets import Ids, KeySets, SlotSet
 from placement.candidates.cloud.patched_array import Patched
 from placement.candidates.cloud.prepared_texts import PreparedTexts
-from placement.candidates.cloud.snapshot import UNKNOWN, Snapshot
+from placement.candidates.cloud.snapshot import UNKNOWN, Names, Snapshot
 from placement.candidates.live.loading import load, names
 from placement.storage.database.engine import Connection
-from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, News
+from placement.storage.feed.generation_look import ALL_KINDS
 from placement.storage.whole_cloud import snapshot_reads as reads
 
 #: all is loaded anew if more than this share of the providers, and more than this number, changed
@@ -42,11 +43,27 @@ class ChangedProviders:
     aggregates: dict[int, Ids]
 
 
+def with_news(
+    connection: Connection, old: Snapshot, news: News, others_may_write: bool
+) -> Snapshot:
+    """Return the snapshot with what the change feed names.
+
+    :param others_may_write: then all of these providers is read, because services that don't append
+        to the change feed may have changed something else of them
+    """
+    kinds = news.kinds
+    if others_may_write:
+        kinds = {key: kind | ALL_KINDS if key else kind for key, kind in kinds.items()}
+    return advance(connection, old, kinds)
+
+
 def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKind]) -> Snapshot:
     """Return the snapshot with the changes that the change feed names.
 
     :param kinds: what changed, by provider id
     """
+    if not kinds:
+        return old
     kinds = dict(kinds)
     now = old.names
     if NO_PROVIDER in kinds:
@@ -64,7 +81,7 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKin
     # what the memo holds depends on all but usage
     memo = old.memo if now is old.names and not others else {}
     new = dataclasses.replace(old, names=now, memo=memo)
-    if _is_renamed(old.names.classes, now.classes) or _is_renamed(old.names.traits, now.traits):
+    if now is not old.names and _is_renamed(old.names, now):
         empty = PreparedTexts.unwritten(old.size)
         new = dataclasses.replace(new, texts=empty, tree_texts=PreparedTexts.unwritten(old.size))
     if used_only:
@@ -78,14 +95,13 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKin
         if slot is not None and register.uuids[slot] != row[1]:
             # SQLite gives the id of the newest provider again once that is deleted
             return load(connection)
-    return with_providers(
-        new, changed, others, lambda keys: reads.aggregate_uuids(connection, keys)
-    )
+    return with_providers(new, changed, others, lambda ids: reads.aggregate_uuids(connection, ids))
 
 
-def _is_renamed(before: Mapping[int, str], after: Mapping[int, str]) -> bool:
+def _is_renamed(before: Names, after: Names) -> bool:
     """Say whether a name changed. Names that were added or deleted are in no summary."""
-    return any(after.get(key, name) != name for key, name in before.items())
+    pairs = (before.classes, after.classes), (before.traits, after.traits)
+    return any(now.get(key, name) != name for old, now in pairs for key, name in old.items())
 
 
 def _with_usage(connection: Connection, old: Snapshot, ids: Sequence[int]) -> Snapshot:
@@ -110,7 +126,7 @@ def _with_usage(connection: Connection, old: Snapshot, ids: Sequence[int]) -> Sn
         columns=columns,
         # what is left is usage of classes without inventory
         stray_usage=_with_stray(old, slots, used),
-        **_without_texts(old, slots),
+        **_without_texts(old, slots, old.size),
     )
 
 
@@ -138,12 +154,11 @@ def _with_stray(
     return kept | dict(stray)
 
 
-def _without_texts(old: Snapshot, slots: Iterable[int], size: int | None = None) -> dict[str, Any]:
+def _without_texts(old: Snapshot, slots: Iterable[int], size: int) -> dict[str, Any]:
     """Return the snapshot's fields of prepared texts, without those that tell of some slots.
 
     A tree's text tells of all its providers, so the text of each one's root is dropped, too.
     """
-    size = old.size if size is None else size
     changed = list(slots)
     known = [slot for slot in changed if slot < old.size]
     roots = {int(root) for root in old.forest.root[known]} | set(changed)

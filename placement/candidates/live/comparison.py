@@ -9,6 +9,7 @@ Rows that no search can see are left out: inventories, traits, aggregates and al
 providers that don't exist.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -17,14 +18,56 @@ import sqlalchemy as sa
 from placement.candidates.cloud.columns import Numbers, Slots
 from placement.candidates.cloud.key_sets import KeySets, SlotSet
 from placement.candidates.cloud.snapshot import Snapshot
+from placement.candidates.live.apply_changes import advance, with_news
+from placement.candidates.live.foreign_writers import OtherWriters
+from placement.candidates.live.foreign_writes import noticed
 from placement.candidates.live.loading import by_key
 from placement.storage.database.engine import Connection
+from placement.storage.feed import change_feed, generation_look
+from placement.storage.feed.change_feed import ChangeKind, Cursor
 from placement.storage.whole_cloud import snapshot_reads as reads
 from placement.storage.whole_cloud import whole_tables
 
 #: lets other threads run
 _Rest = Callable[[], None]
 _Differs = Callable[[Connection, Snapshot, _Rest], bool]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Audit:
+    """What came of an audit.
+
+    :param different: the tables that differ from the snapshot
+    :param others: whether the generations show writes of others. These are no differences: the next
+        search looks at the generations, too
+    """
+
+    different: list[str]
+    others: bool
+
+
+def audit_of(
+    connection: Connection,
+    snapshot: Snapshot,
+    cursor: Cursor,
+    others: OtherWriters,
+    rest: _Rest | None = None,
+) -> Audit:
+    """Compare a copy of what searches have, with the news that this transaction sees.
+
+    :param snapshot: what searches have, up to `cursor` in the change feed
+    :param rest: lets other threads run between parts of the work; None: a search waits
+    """
+    news = change_feed.read(connection, cursor)
+    if news is None:
+        # the next search finds that out as well, and loads everything
+        return Audit([], False)
+    snapshot = with_news(connection, snapshot, news, others.may_write)
+    theirs: Mapping[int, ChangeKind] = {}
+    if others.are_considered:
+        theirs = noticed(connection, snapshot, generation_look.read(connection)).theirs
+        snapshot = advance(connection, snapshot, theirs)
+    return Audit(differences(connection, snapshot, rest or (lambda: None)), bool(theirs))
 
 
 def differences(

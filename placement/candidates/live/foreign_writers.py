@@ -59,16 +59,25 @@ class OtherWriters:
         """Say whether there may be others at all."""
         return self._beside != NEVER
 
-    def seen(self) -> bool:
-        """Note that this process noticed a write by others; return what `heard` returns."""
+    def seen(self) -> None:
+        """Note that this process noticed a write by others: searches look from now on."""
         self.is_untold = self.is_automatic
-        return self.heard()
+        self.heard()
 
-    def heard(self) -> bool:
-        """Note that others write; return whether searches begin to look because of that."""
-        is_new = self.is_automatic and not self.may_write
+    def heard(self) -> None:
+        """Note that others write: searches look from now on."""
+        if self.is_automatic and not self.may_write:
+            LOG.info(
+                "Another service writes to this database: searches look for its writes for an hour"
+            )
         self._seen = self._clock()
-        return is_new
+
+    def suspect(self, connection: Connection) -> None:
+        """Ask the tables whether others wrote lately; searches look from now on if they did."""
+        if self.is_automatic and not self.may_write:
+            since = utcnow() - datetime.timedelta(seconds=WATCHED)
+            if signs_of_others.have_written(connection, since):
+                self.heard()
 
 
 class OthersInFeed:
@@ -93,10 +102,7 @@ class OthersInFeed:
 
     def noticed(self) -> None:
         """Note a write by others: searches of this process see it, and other workers are told."""
-        if self._others.seen():
-            LOG.info(
-                "Another service writes to this database: searches look for its writes for an hour"
-            )
+        self._others.seen()
 
     def heard(self) -> None:
         """Note that another worker noticed a write by others."""

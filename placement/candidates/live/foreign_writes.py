@@ -4,7 +4,6 @@ See `placement.storage.feed.generation_look` for what generations can show.
 """
 
 import dataclasses
-import datetime
 import logging
 from collections.abc import Mapping
 
@@ -13,12 +12,12 @@ import numpy.typing as npt
 from sqlalchemy.exc import DBAPIError
 
 from placement.candidates.cloud.snapshot import UNKNOWN, Names, Snapshot
-from placement.candidates.live import apply_changes
-from placement.candidates.live.foreign_writers import WATCHED, OtherWriters
+from placement.candidates.live.apply_changes import advance, with_news
+from placement.candidates.live.foreign_writers import OtherWriters
 from placement.errors import PlacementError
 from placement.storage.database.engine import Connection, Database
-from placement.storage.feed import change_feed, generation_look, signs_of_others
-from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, News
+from placement.storage.feed import change_feed, generation_look
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
 from placement.storage.feed.generation_look import (
     ALL_KINDS,
     GROUP_BITS,
@@ -26,92 +25,12 @@ from placement.storage.feed.generation_look import (
     ProviderGeneration,
     Sums,
 )
-from placement.storage.tables import utcnow
 
 LOG = logging.getLogger(__name__)
 
 
-class ForeignWrites:
-    """Brings what others wrote into the snapshot of this process.
-
-    :param writers: whether others may write; also used by other parts of this process
-    """
-
-    def __init__(self, database: Database, writers: OtherWriters) -> None:
-        self._database = database
-        self.writers = writers
-
-    def show_since(self, look: GenerationSums | None) -> bool:
-        """Say whether a look now differs from an earlier one; False if nobody has to look."""
-        return self.writers.may_write and look != generation_look.ask(self._database)
-
-    def look(self, connection: Connection) -> GenerationSums | None:
-        """Look at the generations; None: nobody has to, because no others may write."""
-        return generation_look.read(connection) if self.writers.may_write else None
-
-    def with_news(self, connection: Connection, snapshot: Snapshot, news: News) -> Snapshot:
-        """Return the snapshot with what the change feed names.
-
-        While others may write, all of these providers is read: others may have changed something
-        else of them.
-        """
-        kinds = news.kinds
-        if self.writers.may_write:
-            kinds = {key: kind | ALL_KINDS if key else kind for key, kind in kinds.items()}
-        return apply_changes.advance(connection, snapshot, kinds) if kinds else snapshot
-
-    def with_theirs(
-        self, connection: Connection, snapshot: Snapshot, look: GenerationSums
-    ) -> Snapshot:
-        """Return the snapshot with what the look shows, which `with_news` returned before."""
-        noticed = _noticed(connection, snapshot, look)
-        if noticed.theirs:
-            self.seen()
-        kinds = {**noticed.theirs, **noticed.unsure}
-        return apply_changes.advance(connection, snapshot, kinds) if kinds else snapshot
-
-    def theirs(self, connection: Connection, snapshot: Snapshot) -> Mapping[int, ChangeKind]:
-        """Look at the generations; return what others wrote and the snapshot lacks.
-
-        :param snapshot: what `with_news` returned in this transaction
-        """
-        return _noticed(connection, snapshot, generation_look.read(connection)).theirs
-
-    def suspect(self, connection: Connection) -> None:
-        """Ask the tables whether others wrote lately; searches look from now on if they did."""
-        if self.writers.is_automatic and not self.writers.may_write:
-            since = utcnow() - datetime.timedelta(seconds=WATCHED)
-            if signs_of_others.have_written(connection, since):
-                self._log_if(self.writers.heard())
-
-    def hear(self, news: News) -> None:
-        """Let searches look from now on if another worker says that others write."""
-        if ChangeKind.OTHERS in news.kinds.get(NO_PROVIDER, ChangeKind(0)):
-            self._log_if(self.writers.heard())
-
-    def seen(self) -> None:
-        """Let searches look from now on, as others wrote."""
-        self._log_if(self.writers.seen())
-
-    def _log_if(self, is_new: bool) -> None:
-        if is_new:
-            LOG.info(
-                "Another service writes to this database: searches look for its writes for an hour"
-            )
-
-    def tell_workers(self) -> None:
-        """Tell the other workers of what was `seen`. They find out later if that fails."""
-        if not self.writers.is_untold:
-            return
-        try:
-            self._database.write(change_feed.record_others)
-            self.writers.is_untold = False
-        except (PlacementError, DBAPIError) as error:
-            LOG.debug("Can't tell other workers of another service: %s", error)
-
-
 @dataclasses.dataclass(frozen=True)
-class _Noticed:
+class Noticed:
     """How a look differs from a snapshot, as the change feed would name it.
 
     :param theirs: what others wrote
@@ -122,7 +41,7 @@ class _Noticed:
     unsure: Mapping[int, ChangeKind]
 
 
-def _noticed(connection: Connection, snapshot: Snapshot, look: GenerationSums) -> _Noticed:
+def noticed(connection: Connection, snapshot: Snapshot, look: GenerationSums) -> Noticed:
     """Compare a look in this transaction with a snapshot that has all news of the change feed.
 
     So what differs was written by others.
@@ -144,7 +63,37 @@ def _noticed(connection: Connection, snapshot: Snapshot, look: GenerationSums) -
     # names may be exchanged where their number and ids stay: they are read again with providers
     if theirs or (look.traits, look.classes) != (known.traits, known.classes):
         theirs[NO_PROVIDER] = ChangeKind.NAMES
-    return _Noticed(theirs, unsure)
+    return Noticed(theirs, unsure)
+
+
+def with_theirs(
+    connection: Connection, snapshot: Snapshot, look: GenerationSums, others: OtherWriters
+) -> Snapshot:
+    """Return a snapshot that has all news of the change feed with what a look shows."""
+    found = noticed(connection, snapshot, look)
+    if found.theirs:
+        others.seen()
+    return advance(connection, snapshot, {**found.theirs, **found.unsure})
+
+
+def have_others_written(connection: Connection, snapshot: Snapshot, cursor: Cursor) -> bool:
+    """Say whether others wrote what neither a snapshot has nor the change feed names after it."""
+    news = change_feed.read(connection, cursor)
+    if news is None:
+        return False
+    snapshot = with_news(connection, snapshot, news, others_may_write=False)
+    return bool(noticed(connection, snapshot, generation_look.read(connection)).theirs)
+
+
+def tell_workers(database: Database, others: OtherWriters) -> None:
+    """Tell the other workers of what this one noticed. They find out later if that fails."""
+    if not others.is_untold:
+        return
+    try:
+        database.write(change_feed.record_others)
+        others.is_untold = False
+    except (PlacementError, DBAPIError) as error:
+        LOG.debug("Can't tell other workers of another service: %s", error)
 
 
 def _in_differing_groups(

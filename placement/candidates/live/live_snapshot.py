@@ -10,19 +10,20 @@ from typing import TypeVar
 from sqlalchemy.exc import DBAPIError
 
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.live import apply_changes, audit_schedule, loading
+from placement.candidates.live import audit_schedule, loading
+from placement.candidates.live.apply_changes import with_news
 from placement.candidates.live.audit_schedule import AuditTimes, Pauses
-from placement.candidates.live.comparison import differences
+from placement.candidates.live.comparison import Audit, audit_of
 from placement.candidates.live.foreign_writers import NEVER, OtherWriters
-from placement.candidates.live.foreign_writes import ForeignWrites
+from placement.candidates.live.foreign_writes import have_others_written, tell_workers, with_theirs
 from placement.candidates.live.shared_work import SharedWork
 from placement.errors import PlacementError
 from placement.metrics.families import DIFFERENT, FAILED, PUT_OFF, SAME
 from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.error_log import log_unexpected
-from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import Cursor
+from placement.storage.feed import change_feed, generation_look
+from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
 from placement.storage.feed.generation_look import GenerationSums
 
 LOG = logging.getLogger(__name__)
@@ -49,21 +50,6 @@ class _HeldSnapshot:
     def providers(self) -> int:
         """How many providers exist."""
         return len(self.snapshot.register.slot_of_id)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Audit:
-    """What came of an audit.
-
-    :param held: the snapshot that searches had
-    :param different: the tables that differ from it
-    :param others: whether the generations show writes of others. These are no differences: the next
-        search looks at the generations, too
-    """
-
-    held: _HeldSnapshot
-    different: list[str]
-    others: bool
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -119,7 +105,7 @@ class LiveSnapshot:
         self._database = database
         self._times = AuditTimes(audit_interval, clock)
         self._pauses = Pauses(self._times)
-        self._foreign = ForeignWrites(database, others or OtherWriters(NEVER))
+        self._others = others or OtherWriters(NEVER)
         self._watch = watch
         self._tally = tally
         self._held: _HeldSnapshot | None = None
@@ -145,15 +131,14 @@ class LiveSnapshot:
         self._held = preloaded.held
         self._times.audited = preloaded.audited
         if preloaded.others_may_write:
-            self._foreign.writers.heard()
+            self._others.heard()
         self._tally.refreshed(0, preloaded.providers, preloaded.held.snapshot.nbytes)
 
     def preloaded(self) -> Preloaded:
         """Return the cloud as of now, for processes that will be forked; raises as `current`."""
         self.current()
         assert self._held is not None
-        others_may_write = self._foreign.writers.may_write
-        return Preloaded(self._held, self._times.audited, others_may_write)
+        return Preloaded(self._held, self._times.audited, self._others.may_write)
 
     # What searches ask
 
@@ -173,7 +158,7 @@ class LiveSnapshot:
             held is None
             or self._cause_for_distrust(held) is not None
             or change_feed.has_news(self._database, held.cursor)
-            or self._foreign.show_since(held.look)
+            or (self._others.may_write and held.look != generation_look.ask(self._database))
         ):
             held = self._refreshing.outcome(self._refresh)
         self._current_at = self._times.now()
@@ -248,12 +233,13 @@ class LiveSnapshot:
         news = change_feed.read(connection, known.cursor)
         if news is None:
             return self._load(connection, "fell off the feed")
-        self._foreign.hear(news)
+        if ChangeKind.OTHERS in news.kinds.get(NO_PROVIDER, ChangeKind(0)):
+            self._others.heard()
         try:
-            snapshot = self._foreign.with_news(connection, known.snapshot, news)
-            look = self._foreign.look(connection)
+            snapshot = with_news(connection, known.snapshot, news, self._others.may_write)
+            look = self._look(connection)
             if look is not None:
-                snapshot = self._foreign.with_theirs(connection, snapshot, look)
+                snapshot = with_theirs(connection, snapshot, look, self._others)
         except DBAPIError:
             raise
         except Exception:
@@ -265,11 +251,15 @@ class LiveSnapshot:
         snapshot = dataclasses.replace(snapshot, cursor=news.cursor)
         return _HeldSnapshot(snapshot, news.cursor, look)
 
+    def _look(self, connection: Connection) -> GenerationSums | None:
+        """Look at the generations; None: nobody has to, because no others may write."""
+        return generation_look.read(connection) if self._others.may_write else None
+
     def _load(self, connection: Connection, cause: str) -> _HeldSnapshot:
-        self._foreign.suspect(connection)
+        self._others.suspect(connection)
         cursor = change_feed.start(connection)
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
-        held = _HeldSnapshot(snapshot, cursor, self._foreign.look(connection))
+        held = _HeldSnapshot(snapshot, cursor, self._look(connection))
         self.loads[cause] = self.loads.get(cause, 0) + 1
         self._tally.loaded(cause)
         return held
@@ -279,18 +269,11 @@ class LiveSnapshot:
 
         If they did, the next search sees what they wrote, and searches look from then on.
         """
-        held, writers = self._held, self._foreign.writers
-        if held is None or writers.may_write or not writers.are_considered:
+        held, others = self._held, self._others
+        if held is None or others.may_write or not others.are_considered:
             return
-        if self._database.read(lambda connection: self._have_others_written(connection, held)):
-            self._foreign.seen()
-
-    def _have_others_written(self, connection: Connection, held: _HeldSnapshot) -> bool:
-        news = change_feed.read(connection, held.cursor)
-        if news is None:
-            return False
-        snapshot = self._foreign.with_news(connection, held.snapshot, news)
-        return bool(self._foreign.theirs(connection, snapshot))
+        if self._database.read(lambda link: have_others_written(link, held.snapshot, held.cursor)):
+            self._others.seen()
 
     # Audits
 
@@ -351,39 +334,29 @@ class LiveSnapshot:
         begun = self._times.now()
         if self._held is None or self._times.is_quiet:
             return
-        audit = self._database.read(
-            lambda connection: self._compare(connection, rest or (lambda: None))
-        )
-        if self._foreign.writers.are_considered and (audit.different or audit.others):
-            self._foreign.seen()
-        self._foreign.tell_workers()
+        held, audit = self._database.read(lambda connection: self._compare(connection, rest))
+        if self._others.are_considered and (audit.different or audit.others):
+            self._others.seen()
+        tell_workers(self._database, self._others)
         if audit.different:
             LOG.warning(
                 "The tables changed behind the change feed (%s); all is loaded again",
                 ", ".join(audit.different),
             )
-            self._distrust(audit.held, "audit")
+            self._distrust(held, "audit")
         # lists of providers show what audits don't compare, names among it
-        audit.held.snapshot.listings.forget()
+        held.snapshot.listings.forget()
         self._times.renewed(begun, is_beside=rest is not None)
         self._tally.audited(DIFFERENT if audit.different else SAME)
 
-    def _compare(self, connection: Connection, rest: Callable[[], None]) -> _Audit:
-        """Compare a copy of what searches have, with the news that this transaction sees."""
+    def _compare(
+        self, connection: Connection, rest: Callable[[], None] | None
+    ) -> tuple[_HeldSnapshot, Audit]:
         # read here: the transaction sees the tables from its first statement on, so it has all that
         # the held snapshot has
         held = self._held
         assert held is not None
-        news = change_feed.read(connection, held.cursor)
-        if news is None:
-            # the next search finds that out as well, and loads everything
-            return _Audit(held, [], False)
-        snapshot, others = self._foreign.with_news(connection, held.snapshot, news), False
-        if self._foreign.writers.are_considered:
-            theirs = self._foreign.theirs(connection, snapshot)
-            if theirs:
-                snapshot, others = apply_changes.advance(connection, snapshot, theirs), True
-        return _Audit(held, differences(connection, snapshot, rest), others)
+        return held, audit_of(connection, held.snapshot, held.cursor, self._others, rest)
 
 
 def _is_worn_out(snapshot: Snapshot) -> bool:

@@ -8,8 +8,7 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live import audit_schedule
-from placement.candidates.live import live_snapshot as live_module
+from placement.candidates.live import audit_schedule, comparison
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.errors import DatabaseUnavailable
 from placement.storage import tables
@@ -309,7 +308,7 @@ def test_what_is_deleted_while_an_audit_reads_is_no_difference(
     """The search that takes the deletion in changes nothing of the snapshot that is compared."""
     cloud.build([HOST | {"name": "gone"}])
     audited.current()
-    differences = live_module.differences
+    differences = comparison.differences
 
     def compare_late(*arguments):
         delete_and_search()
@@ -324,7 +323,7 @@ def test_what_is_deleted_while_an_audit_reads_is_no_difference(
         path = f"/resource_providers/{cloud.uuids['gone']}"
         service.write("DELETE", path)
 
-    monkeypatch.setattr(live_module, "differences", compare_late)
+    monkeypatch.setattr(comparison, "differences", compare_late)
     audited.audit_in_background()
     monkeypatch.undo()
 
@@ -368,7 +367,7 @@ def test_an_audit_that_fails_leaves_no_answer_that_is_too_old(
         raise RuntimeError("rows without end")
 
     with monkeypatch.context() as patch:
-        patch.setattr(live_module, "differences", fail)
+        patch.setattr(comparison, "differences", fail)
         assert used(audited) == 3
     assert "rows without end" in caplog.text
     assert audited.loads == {"first use": 1, "audit failed": 1}
@@ -384,7 +383,7 @@ def test_without_the_database_there_is_no_answer_that_is_too_old(
         raise DatabaseUnavailable()
 
     with monkeypatch.context() as patch:
-        patch.setattr(live_module, "differences", fail)
+        patch.setattr(comparison, "differences", fail)
         with pytest.raises(DatabaseUnavailable):
             audited.current()
 
@@ -404,7 +403,7 @@ def test_an_audit_in_the_background_that_fails_is_logged_and_the_next_one_is_don
             raise failure
 
         with monkeypatch.context() as patch:
-            patch.setattr(live_module, "differences", fail)
+            patch.setattr(comparison, "differences", fail)
             assert audited.audit_in_background()
         assert str(failure) in caplog.text
     assert used(audited) == 0
@@ -450,7 +449,7 @@ def test_one_audit_runs_at_a_time(cloud, audited, clock, monkeypatch):
         running.pop()
         return []
 
-    monkeypatch.setattr(live_module, "differences", compare)
+    monkeypatch.setattr(comparison, "differences", compare)
 
     def search():
         begun.wait()

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live.comparison import differences
+from placement.candidates.live import comparison
 from placement.candidates.live.foreign_writers import AUTO, WATCHED, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage.feed import change_feed
@@ -69,7 +69,7 @@ def left(live, database):
         live.audit_in_background()
         live.current()
     held = live.current()
-    return database.read(lambda connection: differences(connection, held))
+    return database.read(lambda connection: comparison.differences(connection, held))
 
 
 def test_a_copy_that_was_loaded_anew_hides_nothing(live, database, service, cloud):
@@ -138,13 +138,13 @@ def test_an_audit_that_hears_of_others_in_between_hides_nothing(
     write(database, BEHIND)
     # a claim
     record(database, 1)
-    with_news = live._foreign.with_news
+    with_news = comparison.with_news
 
     def hear(*arguments):
         others.heard()
         return with_news(*arguments)
 
-    monkeypatch.setattr(live._foreign, "with_news", hear)
+    monkeypatch.setattr(comparison, "with_news", hear)
     live.audit_in_background()
     monkeypatch.undo()
     # no search until others are no longer watched
