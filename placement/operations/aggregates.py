@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from placement.errors import GenerationConflict
 from placement.storage import aggregates, providers
+from placement.storage.at_once import content
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import ChangeKind
@@ -21,6 +22,9 @@ def replace_aggregates(
     """
 
     def replace(connection: Connection) -> int:
+        if generation is not None and content.suit(connection, wanted, generation):
+            content.write_aggregates(connection, uuid, generation, wanted)
+            return generation + 1
         node = providers.lock_one(connection, uuid)
         if generation is not None and node.generation != generation:
             raise GenerationConflict(

@@ -25,9 +25,10 @@ from placement.storage import (
     holdings,
     inventories,
     providers,
-    writes_at_once,
 )
 from placement.storage import resource_classes as classes
+from placement.storage.at_once import allocations as writes_at_once
+from placement.storage.at_once import deletion
 from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import TRIES, Connection, Database
 from placement.storage.feed import change_feed
@@ -261,6 +262,9 @@ def delete_allocations(database: Database, consumer: str) -> None:
     """
 
     def delete(connection: Connection) -> None:
+        if connection.assumes:
+            deletion.delete(connection, consumer)
+            return
         known, (rows,) = consumers.lock_and_ask(
             connection, [consumer], allocations.entries_question([consumer])
         )

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Mapping
 from placement.domain.capacity import Inventory, Slot, offers_nothing, refuse_no_number
 from placement.domain.provider import TreePosition
 from placement.errors import (
+    BadRequest,
     GenerationConflict,
     InvalidCapacity,
     InventoryExists,
@@ -13,6 +14,7 @@ from placement.errors import (
     InventoryNotFound,
 )
 from placement.storage import allocations, inventories, providers, resource_classes
+from placement.storage.at_once import content
 from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
@@ -63,6 +65,13 @@ def replace_inventories(
     """
 
     def replace(connection: Connection) -> int:
+        if (
+            content.suit(connection, stock, generation)
+            and resource_classes.are_standard(stock)
+            and _may_be_stored(uuid, stock, may_be_full)
+        ):
+            content.write_inventories(connection, uuid, generation, stock)
+            return generation + 1
         node, (used,) = _lock_at(connection, uuid, generation, inventories.in_use_question([uuid]))
         check_capacities({uuid: stock}, may_be_full)
         ids = resource_classes.ids_to_store(connection, stock)
@@ -154,6 +163,14 @@ def check_capacities(stocks: Mapping[str, Mapping[str, Inventory]], may_be_full:
             if offers_nothing(inventory, may_be_full):
                 bound = "total" if may_be_full else "or equal to total"
                 raise InvalidCapacity(resource_class=name, uuid=uuid, bound=bound)
+
+
+def _may_be_stored(uuid: str, stock: Mapping[str, Inventory], may_be_full: bool) -> bool:
+    try:
+        check_capacities({uuid: stock}, may_be_full)
+    except (BadRequest, InvalidCapacity):
+        return False
+    return True
 
 
 def refuse_in_use(

@@ -1,6 +1,7 @@
 """Create and delete traits, and set the traits of providers (rest-api.md 3.5, 3.12)."""
 
 from collections.abc import Collection, Container, Iterable, Mapping
+from typing import Any
 
 from placement.domain.names import is_custom
 from placement.errors import (
@@ -11,6 +12,7 @@ from placement.errors import (
     UnknownTraits,
 )
 from placement.storage import providers, traits
+from placement.storage.at_once import content
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import ChangeKind
@@ -70,7 +72,9 @@ def replace_traits(
     GenerationConflict or UnknownTraits.
     """
 
-    def replace(connection: Connection) -> tuple[list[Trait], int]:
+    def replace(connection: Connection) -> tuple[Iterable[Any], bool | None]:
+        if content.suit(connection, wanted, generation):
+            return content.write_traits(connection, uuid, generation, wanted), None
         node, (held, *named) = providers.lock_one_and_ask(
             connection, uuid, traits.ids_question(uuid), *traits.named_questions(wanted)
         )
@@ -79,17 +83,22 @@ def replace_traits(
                 "Resource provider's generation already changed. "
                 "Please update the generation and try again."
             )
-        found = {name: trait for rows in named for name, trait in traits.named_in(rows).items()}
+        rows = [row for part in named for row in part]
+        found = traits.named_in(rows)
         refuse_unknown(wanted, found)
         after = {trait.id for trait in found.values()}
         changed = give(connection, {node.id: after}, {node.id: set(held.scalars())})
         if changed:
             providers.bump(connection, [node.id])
             change_feed.record(connection, [node.id], ChangeKind.TRAITS)
-        listed = sorted(found.values(), key=lambda trait: trait.name)
-        return listed, node.generation + bool(changed)
+        return rows, bool(changed)
 
-    return database.write(replace)
+    rows, changed = database.write(replace)
+    if changed is None:
+        *_, (*_, lane) = rows
+        rows, changed = [row[:-1] for row in rows], lane is not None
+    found = traits.named_in(rows)
+    return sorted(found.values(), key=lambda trait: trait.name), int(generation) + changed
 
 
 def refuse_unknown(wanted: Iterable[str], known: Container[str]) -> None:

@@ -85,12 +85,12 @@ def insert(connection: Connection, stock: Mapping[Slot, Inventory]) -> None:
     """Store inventories for slots that have no inventory."""
     if not stock:
         return
-    connection.later(_INSERT, [_row(slot) | _record(stock[slot]) for slot in stock])
+    connection.later(_INSERT, [_row(slot) | record(stock[slot]) for slot in stock])
 
 
 def update(connection: Connection, slot: Slot, inventory: Inventory) -> bool:
     """Overwrite one inventory; return False if it doesn't exist."""
-    statement = sa.update(inventories).where(*_at(slot)).values(_record(inventory))
+    statement = sa.update(inventories).where(*_at(slot)).values(record(inventory))
     return connection.execute(statement).rowcount > 0
 
 
@@ -124,7 +124,8 @@ def _row(slot: Slot) -> dict[str, int]:
     return {"resource_provider_id": slot[0], "resource_class_id": slot[1]}
 
 
-def _record(inventory: Inventory) -> dict[str, float]:
+def record(inventory: Inventory) -> dict[str, float]:
+    """Return the values of the columns `RECORD`, as they are stored."""
     return {
         "total": int(inventory.total),
         "reserved": int(inventory.reserved),

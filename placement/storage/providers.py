@@ -287,6 +287,11 @@ def lock_one(connection: Connection, uuid: str, hold: Hold = Hold.CONTENT) -> Tr
     return lock_one_and_ask(connection, uuid, hold=hold)[0]
 
 
+def lock_one_question(uuid: str, hold: Hold = Hold.CONTENT) -> Question:
+    """Return the question that locks one provider."""
+    return _LOCK_ONE[hold], {"uuid": uuid}
+
+
 def lock_one_and_ask(
     connection: Connection, uuid: str, *questions: Question, hold: Hold = Hold.CONTENT
 ) -> tuple[TreePosition, list[StatementResult]]:
@@ -294,7 +299,7 @@ def lock_one_and_ask(
 
     Return the provider and the answers. Raises ProviderNotFound.
     """
-    rows, *answers = connection.execute_all((_LOCK_ONE[hold], {"uuid": uuid}), *questions)
+    rows, *answers = connection.execute_all(lock_one_question(uuid, hold), *questions)
     row = rows.first()
     if row is None:
         raise ProviderNotFound(uuid=uuid)

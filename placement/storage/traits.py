@@ -18,16 +18,17 @@ from placement.storage.tables import resource_provider_traits as associations
 from placement.storage.tables import resource_providers as providers
 from placement.storage.tables import traits, utcnow
 
-_COLUMNS = (
+#: what a `Trait` is made of
+COLUMNS = (
     traits.c.id,
     traits.c.name,
     sa.func.coalesce(traits.c.updated_at, traits.c.created_at),
 )
-_BY_NAME = Compiled(sa.select(*_COLUMNS).where(among(traits.c.name, "names")))
+_BY_NAME = Compiled(sa.select(*COLUMNS).where(among(traits.c.name, "names")))
 _OF_PROVIDER = OfProvider(
     associations.join(traits, associations.c.trait_id == traits.c.id),
     associations.c.resource_provider_id,
-    _COLUMNS,
+    COLUMNS,
     order=(traits.c.id,),
 )
 _IDS_OF_PROVIDERS = Compiled(
@@ -111,7 +112,7 @@ def listed(connection: Connection, wanted: TraitFilter) -> list[Trait]:
 
     `prefix` may have LIKE's wildcards.
     """
-    question = sa.select(*_COLUMNS).order_by(traits.c.id)
+    question = sa.select(*COLUMNS).order_by(traits.c.id)
     if wanted.names is not None:
         question = question.where(traits.c.name.in_(wanted.names))
     if wanted.prefix is not None:

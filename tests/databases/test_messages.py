@@ -10,7 +10,7 @@ batches = pytest.importorskip("placement.storage.driver.postgresql_batches")
 
 TRAITS = {"traits": ["HW_CPU_X86_AVX2"], "resource_provider_generation": 5}
 #: what is written, and in how many messages beside COMMIT: what is read, and what is stored. The
-#: usual write of allocations is a single message with COMMIT
+#: usual write is a single message with COMMIT
 WRITES = {
     "a claim": (f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}), 204, 1),
     "another claim": (f"/allocations/{HOLDER}", holding({ROOT: {"VCPU": 1}}, 2), 204, 1),
@@ -21,7 +21,8 @@ WRITES = {
         # a custom class is locked
         3,
     ),
-    "traits": (f"/resource_providers/{ROOT}/traits", TRAITS, 200, 2),
+    "traits": (f"/resource_providers/{ROOT}/traits", TRAITS, 200, 1),
+    "no traits": (f"/resource_providers/{ROOT}/traits", TRAITS | {"traits": []}, 200, 2),
 }
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import writes_at_once
+from placement.storage.at_once import allocations as writes_at_once
 from placement.storage.driver import drivers
 from placement.storage.feed import change_feed
 from tests.databases.questions import ask, connected

@@ -30,6 +30,10 @@ class StatementResult:
     __slots__ = ("_rows", "rowcount")
 
     def __init__(self, rows: Rows, rowcount: int) -> None:
+        self.fill(rows, rowcount)
+
+    def fill(self, rows: Rows, rowcount: int) -> None:
+        """Take what was found, if that is known only now."""
         self._rows, self.rowcount = rows, rowcount
 
     def __iter__(self) -> Iterator[Any]:
@@ -84,8 +88,8 @@ class Connection:
         self._batches = driver is not None and not self._hooks and driver.batches(self._pooled)
         # nor is the end, if somebody listens for it
         self._assumes = assumes and self._batches and not plain.engine.dispatch.commit
-        #: whether the end goes with the statements that were put off: see `end_with_these`
-        self.has_assumed = False
+        #: the last statement of a transaction that `end_with` ends, and what it will have found
+        self._last: tuple[DriverText, StatementResult] | None = None
         self.is_repeatable = False
         #: whether the end of the transaction was sent, and may have been reached
         self.is_ending = False
@@ -178,33 +182,47 @@ class Connection:
     def assumes(self) -> bool:
         """Whether statements may be put off with the end that write only in the usual case.
 
-        See `storage.database.assumptions` and `end_with_these`.
+        See `storage.database.assumptions` and `end_with`.
         """
         driver = self._driver
         return self._assumes and driver is not None and driver.may_commit_with(self._pooled)
 
-    def end_with_these(self, repeatable: bool = False) -> None:
-        """Let the end of the transaction go in one message with the statements that were put off.
+    def end_with(
+        self, statement: Compiled, values: object, repeatable: bool = False
+    ) -> StatementResult:
+        """Let a statement and the end of the transaction go with what was put off, in one message.
 
-        Call it only if `assumes`. The last of them finds a row if it has written. If the connection
-        is lost, nobody knows whether the end was reached.
+        Call it only if `assumes`. The statement finds a row if it has written. Return what it
+        finds, which is known when the transaction has ended. If the connection is lost, nobody
+        knows whether the end was reached.
 
         :param repeatable: whether the operation is refused if it has happened before
         """
-        self.has_assumed, self.is_repeatable = True, repeatable
+        assert self._driver is not None
+        form, call = self._call(self._driver, statement, values)
+        self._waiting.append(call)
+        self._last, self.is_repeatable = (form, StatementResult([], 0)), repeatable
+        return self._last[1]
+
+    @property
+    def has_assumed(self) -> bool:
+        """Whether the end goes with the statements that were put off: see `end_with`."""
+        return self._last is not None
 
     def settle(self, ending: str | None = None) -> None:
         """Send the statements that were put off, and what ends the transaction after them.
 
         Raises Unusual if they have written nothing.
 
-        :param ending: a text without values, sent only after `end_with_these`. It isn't counted
+        :param ending: a text without values, sent only after `end_with`. It isn't counted
         """
-        if ending is not None and self.has_assumed:
+        if ending is not None and self._last is not None:
             self.is_ending = True
             *_, written, _ = self._send([], ending=[(ending, (), False)])
             if not written.rowcount:
                 raise Unusual
+            form, result = self._last
+            result.fill(form.rows(written), written.rowcount)
         elif self._waiting:
             self._send([])
 

@@ -246,7 +246,9 @@ def _list(values: Sequence[Any]) -> bytes:
 def _element(value: Any) -> str:
     if value is None:
         return "NULL"
-    return f'"{value.translate(_ESCAPED)}"' if isinstance(value, str) else str(int(value))
+    if isinstance(value, str):
+        return f'"{value.translate(_ESCAPED)}"'
+    return repr(value) if isinstance(value, float) else str(int(value))
 
 
 def _other(value: object) -> bytes | None:

@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from placement.domain.provider import TreePosition
-from placement.storage import providers, writes_at_once
+from placement.storage import providers
+from placement.storage.at_once import allocations as writes_at_once
 from placement.storage.database import engine
 from tests.functional.placement.http.test_trouble import LAST_STATEMENT, LOCKED, trouble
 from tests.functional.placement.small_cloud import (

@@ -1,4 +1,4 @@
-"""One message of PostgreSQL that writes allocations in the usual case.
+"""Writes of allocations in one message (see `statement`).
 
 What a write of allocations reads decides only whether it is refused, and what it creates first. If
 the consumers and their owners are as requested and everything fits, nothing has to be read to know
@@ -18,16 +18,26 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 
 from placement.domain.capacity import fits
 from placement.domain.consumer import ConsumerRequest, Unchecked
 from placement.storage import providers
+from placement.storage.at_once.statement import (
+    LOCKED,
+    NOW,
+    array,
+    bumped,
+    count,
+    end,
+    in_one_text,
+    inserting,
+    lock_consumers,
+    rows,
+    telling_usage,
+)
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.connection import Connection
 from placement.storage.driver.list_parameters import among
-from placement.storage.feed import change_feed, feed_lanes
-from placement.storage.feed.feed_kinds import ChangeKind
 from placement.storage.locking import Hold, locking
 from placement.storage.resource_classes import are_standard, ids_of
 from placement.storage.tables import (
@@ -38,44 +48,13 @@ from placement.storage.tables import (
     projects,
     resource_providers,
     users,
-    utcnow,
 )
 
 #: requests with more consumers or allocations than these are written the usual way
 MOST_CONSUMERS = 20
 MOST_ENTRIES = 100
-#: a setting of the transaction: the ids of the consumers that it has locked
-_LOCKED = "berth.locked"
 #: a greater number has no column
 _LARGEST = 2**31 - 1
-
-
-def _list(name: str, type_: Any) -> sa.BindParameter[Any]:
-    return sa.bindparam(name, type_=ARRAY(type_))
-
-
-def _rows(name: str, **columns: tuple[str, Any]) -> sa.FromClause:
-    """Return lists of the same length as rows: by column, the name of its list, and its type."""
-    lists = (_list(given, type_) for given, type_ in columns.values())
-    typed = (sa.column(column, type_) for column, (_, type_) in columns.items())
-    return sa.func.unnest(*lists).table_valued(*typed).render_derived(name=name)
-
-
-def _ids(column: sa.ColumnElement[int]) -> sa.ColumnElement[str]:
-    """Return ids as one text, in ascending order."""
-    gathered = sa.func.array_agg(aggregate_order_by(column, column))
-    return sa.func.coalesce(sa.func.array_to_string(gathered, ","), "")
-
-
-def _lock_consumers() -> sa.Select[Any]:
-    found = (
-        sa.select(consumers.c.id)
-        .where(among(consumers.c.uuid, "uuids"))
-        .order_by(consumers.c.id)
-        .with_for_update()
-        .subquery("locked")
-    )
-    return sa.select(sa.func.set_config(_LOCKED, _ids(found.c.id), sa.true()))
 
 
 def _lock_providers() -> sa.Select[Any]:
@@ -89,7 +68,7 @@ def _lock_providers() -> sa.Select[Any]:
     return locking(question.order_by(resource_providers.c.id), Hold.CONTENT)
 
 
-_ASKER = _rows(
+_ASKER = rows(
     "asker",
     uuid=("askers", sa.String),
     generation=("generations", sa.Integer),
@@ -97,14 +76,13 @@ _ASKER = _rows(
     user_=("users", sa.String),
     type_=("types", sa.String),
 )
-_WANTED = _rows(
+_WANTED = rows(
     "wanted",
     consumer=("consumers", sa.String),
     provider=("providers", sa.String),
     class_id=("classes", sa.Integer),
     amount=("amounts", sa.Integer),
 )
-_NOW = sa.bindparam("now", type_=sa.DateTime)
 
 
 def _known_owners() -> sa.Select[Any]:
@@ -193,8 +171,6 @@ def _room(are_new: bool) -> sa.Select[Any]:
 def _write(are_new: bool) -> sa.Select[Any]:
     """Make the statement that checks and writes, and finds a row if it has written.
 
-    Whatever writes is joined with the lane of the change feed, which is taken only if all is usual.
-
     :param are_new: whether all of the consumers have to be new; without them it costs less
     """
     known = (_known_owners() if are_new else _known()).cte("known")
@@ -203,8 +179,8 @@ def _write(are_new: bool) -> sa.Select[Any]:
         allocations.c.resource_provider_id.label("provider_id"), allocations.c.consumer_id
     ).where(among(allocations.c.consumer_id, "uuids"))
     conditions = [
-        _count(known) == sa.func.cardinality(_list("askers", sa.String)),
-        _count(room, room.c.fits) == sa.func.cardinality(_list("amounts", sa.Integer)),
+        count(known) == sa.func.cardinality(array("askers", sa.String)),
+        count(room, room.c.fits) == sa.func.cardinality(array("amounts", sa.Integer)),
     ]
     providers_of: Any = sa.select(room.c.provider_id)
     new = known
@@ -216,40 +192,27 @@ def _write(are_new: bool) -> sa.Select[Any]:
         old = held.cte("held")
         conditions += [
             # a consumer that was stored after the locks isn't locked, nor are its providers
-            sa.select(_ids(known.c.id)).where(known.c.id.is_not(None)).scalar_subquery()
-            == sa.func.current_setting(_LOCKED),
+            sa.select(in_one_text(known.c.id)).where(known.c.id.is_not(None)).scalar_subquery()
+            == LOCKED,
             ~sa.exists().where(old.c.consumer_id == known.c.uuid, known.c.id.is_(None)),
         ]
         providers_of = providers_of.union_all(sa.select(old.c.provider_id))
         new = sa.select(known).where(known.c.id.is_(None)).cte("new")
-    touched = providers_of.subquery("touched")
-    changed = (
-        sa.select(
-            touched.c.provider_id.label("provider"),
-            sa.literal_column(str(int(ChangeKind.USAGE)), sa.SmallInteger).label("kind"),
-            sa.cast(sa.null(), sa.String).label("uuid"),
-            sa.func.row_number().over(order_by=touched.c.provider_id).label("place"),
-        )
-        .group_by(touched.c.provider_id)
-        .cte("changed")
-    )
-    count = _count(changed)
-    conditions.append(change_feed.needs_no_trimming(count))
-    taken, appending = change_feed.taking(changed, count, _NOW, *conditions)
+    taken, appending = telling_usage(providers_of, *conditions)
     so = taken.c.id.is_not(None)
     writes = [_created(new, so).cte("created"), _stored(room, so).cte("stored")]
     if not are_new:
         writes += [
             sa.delete(allocations).where(among(allocations.c.consumer_id, "uuids"), so).cte("gone"),
-            _bumped(consumers, sa.select(known.c.id), so).cte("kept"),
+            bumped(consumers, sa.select(known.c.id), so).cte("kept"),
         ]
-    writes.append(_bumped(resource_providers, sa.select(room.c.provider_id), so).cte("bumped"))
+    writes.append(bumped(resource_providers, sa.select(room.c.provider_id), so).cte("bumped"))
     return sa.select(taken.c.id).add_cte(*writes, appending)
 
 
 def _created(new: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
-    rows = sa.select(
-        _NOW.label("created_at"),
+    new_rows = sa.select(
+        NOW.label("created_at"),
         new.c.uuid,
         new.c.project_id,
         new.c.user_id,
@@ -257,35 +220,20 @@ def _created(new: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
         sa.literal_column("1").label("generation"),
     )
     # sorted, so that writers of the same new consumers can't deadlock
-    return _insert(consumers, rows.where(so).order_by(new.c.uuid))
+    return inserting(consumers, new_rows.where(so).order_by(new.c.uuid))
 
 
 def _stored(room: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
-    rows = sa.select(
-        _NOW.label("created_at"),
+    new_rows = sa.select(
+        NOW.label("created_at"),
         room.c.provider_id.label("resource_provider_id"),
         room.c.consumer.label("consumer_id"),
         room.c.class_id.label("resource_class_id"),
         room.c.amount.label("used"),
     )
-    return _insert(allocations, rows.where(so))
+    return inserting(allocations, new_rows.where(so))
 
 
-def _bumped(table: sa.Table, ids: sa.Select[Any], so: sa.ColumnElement[bool]) -> sa.Update:
-    raised = {"generation": table.c.generation + 1, "updated_at": _NOW}
-    return sa.update(table).where(table.c.id.in_(ids), so).values(raised)
-
-
-def _count(of: sa.CTE, *conditions: sa.ColumnElement[bool]) -> Any:
-    return sa.select(sa.func.count()).select_from(of).where(*conditions).scalar_subquery()
-
-
-def _insert(table: sa.Table, rows: sa.Select[Any]) -> sa.Insert:
-    columns = [str(column.key) for column in rows.selected_columns]
-    return sa.insert(table).from_select(columns, rows, include_defaults=False)
-
-
-_LOCK_CONSUMERS = Compiled(_lock_consumers(), waits=True)
 _LOCK_PROVIDERS = Compiled(_lock_providers(), waits=True)
 #: by whether all consumers have to be new
 _WRITE = {are_new: Compiled(_write(are_new)) for are_new in (True, False)}
@@ -320,7 +268,7 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
     uuids = [request.uuid for request in requests]
     are_new = all(request.generation is None for request in requests)
     if not are_new:
-        connection.later(_LOCK_CONSUMERS, {"uuids": uuids})
+        lock_consumers(connection, uuids)
         connection.later(_LOCK_PROVIDERS, {"named": named, "uuids": uuids})
     else:
         # a consumer that must be new holds nothing
@@ -348,11 +296,8 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
         "providers": [provider for _, provider, _, _ in entries],
         "classes": [class_id for _, _, class_id, _ in entries],
         "amounts": [amount for _, _, _, amount in entries],
-        "now": utcnow(),
     }
-    lane = feed_lanes.advance(feed_lanes.home(connection)) | change_feed.usual_values()
-    connection.later(_WRITE[are_new], lane | values)
-    connection.end_with_these(repeatable=are_new)
+    end(connection, _WRITE[are_new], values, repeatable=are_new)
 
 
 def _names(requests: Sequence[ConsumerRequest]) -> Iterator[str]:
