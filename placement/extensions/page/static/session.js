@@ -5,9 +5,8 @@ const EXTENSIONS = new URL("../", document.baseURI);
 const VERSION = "placement 1.39";
 const JSON_TYPE = "application/json";
 const LINES_TYPE = "application/x-ndjson";
-/** milliseconds until an answer must be there, and one in lines */
+/** milliseconds until an answer must be there */
 const PATIENCE = 60_000;
-const PATIENCE_FOR_LINES = 300_000;
 
 let token = null;
 let refusedToken = () => {};
@@ -55,29 +54,10 @@ export const ask = (path, more) => json(new URL(path, API), more);
 /** Ask what Berth offers, below /berth/v1/. */
 export const askMore = (path, more) => json(new URL(path, EXTENSIONS), more);
 
-/**
- * Call `take` with each line of an answer below /berth/v1/, as a value, and with which part of the
- * answer was read, from 0 to 1; null where nobody tells how long it is.
- */
-export async function readLines(path, take, { signal } = {}) {
-  const bounded = within(PATIENCE_FOR_LINES, signal);
-  const answer = await asked(new URL(path, EXTENSIONS), { signal: bounded, accept: LINES_TYPE });
-  // what something between packs has another length
-  const length = answer.headers.has("Content-Encoding") ? 0 : Number(answer.headers.get("Content-Length"));
-  const reader = answer.body.getReader();
-  const decoder = new TextDecoder();
-  let rest = "";
-  let bytes = 0;
-  for (;;) {
-    const { done, value } = await reader.read().catch((error) => {
-      throw signal?.aborted ? error : unreachable();
-    });
-    if (done) break;
-    bytes += value.length;
-    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
-    rest = lines.pop();
-    for (const line of lines) if (line) take(parsed(line), length ? Math.min(bytes / length, 1) : null);
-  }
+/** Return the lines of an answer below /berth/v1/, each of which is JSON: see `parsed`. */
+export async function askLines(path, { signal } = {}) {
+  const bounded = within(PATIENCE, signal);
+  return (await textOf(await asked(new URL(path, EXTENSIONS), { signal: bounded, accept: LINES_TYPE }))).split("\n").filter(Boolean);
 }
 
 async function json(url, { signal, body } = {}) {
@@ -87,17 +67,20 @@ async function json(url, { signal, body } = {}) {
 
 /** Return the JSON of an answer, which may end early, or be of something between. */
 async function read(answer) {
-  let text;
+  return parsed(await textOf(answer));
+}
+
+async function textOf(answer) {
   try {
-    text = await answer.text();
+    return await answer.text();
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw unreachable();
   }
-  return parsed(text);
 }
 
-function parsed(text) {
+/** Return the value of a text that should be JSON. */
+export function parsed(text) {
   try {
     return JSON.parse(text);
   } catch {

@@ -3,24 +3,21 @@
 import { bar } from "../drawings/bar.js";
 import { element } from "../dom.js";
 import { beginningOf, grouped, REST } from "../model/grouping.js";
-import { noAmounts } from "../model/cloud.js";
 import { names } from "../model/names.js";
 import { count, percent, shortened } from "../words.js";
 import { addressWith } from "./choices.js";
 
 /**
- * Return the groups `{key, heading, hosts}` of trees; null: the traits aren't known yet.
+ * Return the groups `{key, hosts}` of trees; null: the traits aren't known yet.
  * @param {Array} hosts summaries of trees
  * @param {object} chosen see `chosenIn`
  * @param {TraitRoots} traits
  */
 export function groupsOf(hosts, chosen, traits) {
-  if (!chosen.by) return hosts.length ? [{ key: "all", heading: null, hosts }] : [];
+  if (!chosen.by) return hosts.length ? [{ key: "all", hosts }] : [];
   const keysOf = keys(chosen, traits);
   if (keysOf === null) return null;
-  const all = grouped(hosts, keysOf);
-  const some = chosen.in ? all.filter(([key]) => key === chosen.in) : all;
-  return some.map(([key, own]) => ({ key, heading: heading(key, own, chosen), hosts: own }));
+  return grouped(hosts, keysOf).map(([key, own]) => ({ key, hosts: own }));
 }
 
 function keys({ by, like }, traits) {
@@ -41,8 +38,10 @@ function keys({ by, like }, traits) {
   return ({ uuid }) => byRoot.get(uuid) ?? [];
 }
 
-function heading(key, hosts, chosen) {
-  const sums = noAmounts();
+/** Return what stands above a group; null: it is of all trees. */
+export function headingOf({ key, hosts }, chosen) {
+  if (!chosen.by) return null;
+  const sums = { used: 0, capacity: 0 };
   for (const { classes } of hosts) {
     const { used, capacity } = classes.get(chosen.class);
     sums.used += used;

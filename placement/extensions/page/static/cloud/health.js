@@ -5,7 +5,7 @@ import { keeping } from "../keeping.js";
 import { names } from "../model/names.js";
 import { Pace } from "../model/pace.js";
 import { asked } from "../model/query.js";
-import { DISABLED, STATES, statesOf } from "../model/states.js";
+import { DISABLED, STATES } from "../model/states.js";
 import { TraitRoots } from "../model/trait_roots.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
@@ -23,8 +23,6 @@ export class Health {
     this.live = live;
     this.stop = new AbortController();
     const told = () => this.draw();
-    this.counts = null;
-    this.disabled = null;
     this.traits = new TraitRoots(told);
     this.service = new Asked("health", this.stop.signal, told);
     this.suspects = new Asked("suspects?limit=1", this.stop.signal, told);
@@ -36,27 +34,21 @@ export class Health {
   draw() {
     if (!this.live.complete) return;
     const disabled = this.traits.of(DISABLED);
-    const states = [...this.countsOf(disabled)].map(([state, found]) =>
+    const states = TOLD.map((state) => [state, this.countOf(state, disabled)]).map(([state, found]) =>
       part(
         addressOf("trees", [], new URLSearchParams({ state })),
-        `${STATES.get(state)}: ${state === "disabled" && disabled === null ? "…" : number(found)}`,
+        `${STATES.get(state)}: ${found === null ? "…" : number(found)}`,
         found > 0 ? (BAD.has(state) ? "bad" : "some") : "",
       ),
     );
     keeping(this.node, () => show(this.node, this.servicePart(), states, this.suspectParts(), this.emptyPart(), namesPart()));
   }
 
-  /** Return state → how many trees have it; they are looked at again when something changed. */
-  countsOf(disabled) {
-    if (this.counts && this.disabled === disabled) return this.counts;
-    this.disabled = disabled;
-    this.counts = new Map(TOLD.map((state) => [state, 0]));
-    for (const host of this.live.cloud.hosts.values()) {
-      for (const state of statesOf(host, disabled)) {
-        if (this.counts.has(state)) this.counts.set(state, this.counts.get(state) + 1);
-      }
-    }
-    return this.counts;
+  /** Return how many trees are in a state; null: not known yet. */
+  countOf(state, disabled) {
+    const { cloud } = this.live;
+    if (state !== "disabled") return cloud.states.get(state) ?? 0;
+    return disabled && [...disabled].filter((root) => cloud.hosts.has(root)).length;
   }
 
   servicePart() {
@@ -88,7 +80,6 @@ export class Health {
   }
 
   changed() {
-    this.counts = null;
     this.traits.changed();
     this.suspects.changed();
     this.service.changed();

@@ -2,7 +2,7 @@
 
 import { addSome, Extent } from "../drawings/listed.js";
 import { drawn, element, show } from "../dom.js";
-import { MEASURES } from "../model/measures.js";
+import { MEASURES, OVER } from "../model/measures.js";
 import { addressOf } from "../place.js";
 import { count, number } from "../words.js";
 import { coloursOf, sizeFor, Squares } from "./squares.js";
@@ -23,7 +23,7 @@ export class HeatMap {
     this.legend = element("div", { class: "legend" });
     this.told = element("p", { class: "told quiet" });
     this.node = element("div", { class: "heat" }, this.shown, this.legend, this.told);
-    this.width = new ResizeObserver(() => this.draw());
+    this.width = new ResizeObserver(() => this.node.clientWidth !== this.paints?.width && this.draw());
     this.width.observe(this.node);
     this.scheme = matchMedia("(prefers-color-scheme: dark)");
     this.repaint = () => this.draw();
@@ -32,16 +32,19 @@ export class HeatMap {
 
   /**
    * Show groups of trees.
-   * @param {Array} groups `{key, heading, hosts}`; a heading of null is that of all trees
+   * @param {Array} groups `{key, hosts}`
    * @param {Scale} scale what is shown of them
+   * @param {function(object): Element|null} headingOf returns what stands above a group
    */
-  set(groups, scale) {
+  set(groups, scale, headingOf) {
     this.groups = groups;
+    this.headingOf = headingOf;
     this.scale = scale;
     this.tell(null);
     show(this.legend, legend(scale.measure));
     const before = new Map(this.squares.map((one) => [one.key, one]));
     this.squares = [];
+    this.paints = null;
     this.extent.begin();
     const list = element("ul", { class: "map-parts" });
     addSome(list, groups, (group) => this.part(group, before.get(group.key)), {
@@ -53,26 +56,30 @@ export class HeatMap {
     this.draw();
   }
 
-  part({ key, heading, hosts }, known) {
+  part(group, known) {
+    const { key, hosts } = group;
     const on = { point: (host) => this.tell(host), open: ({ uuid }) => (location.hash = addressOf("trees", [uuid])) };
     const one = known ?? { key, squares: new Squares(on) };
     one.hosts = hosts;
+    one.parts = this.scale.partsOf(hosts);
     this.squares.push(one);
-    one.squares.canvas.setAttribute("aria-label", this.summed(hosts));
+    one.squares.canvas.setAttribute("aria-label", this.summed(one.parts));
     // a part that comes by a click is drawn at once
     if (this.paints) this.paint(one);
-    return element("li", { "data-key": key }, heading, one.squares.canvas);
+    return element("li", { "data-key": key }, this.headingOf(group), one.squares.canvas);
   }
 
   /** Return what a map says, for readers of screens. */
-  summed(hosts) {
-    const parts = hosts.map((host) => this.scale.of(host));
-    const over = parts.filter((each) => each.over).length;
-    const most = parts.filter(({ part, over: is }) => !is && part !== null && part >= 1).length;
-    const none = parts.filter(({ part }) => part === 0).length;
+  summed(parts) {
+    let [none, most, over] = [0, 0, 0];
+    for (const part of parts) {
+      if (part === OVER) over += 1;
+      else if (part >= 1) most += 1;
+      else if (part === 0) none += 1;
+    }
     const { label, ends } = MEASURES.get(this.scale.measure);
     return (
-      `${label} of ${count(hosts.length, "tree")}: ${number(none)} ${ends[0]}, ${number(most)} ${ends[1]} and ` +
+      `${label} of ${count(parts.length, "tree")}: ${number(none)} ${ends[0]}, ${number(most)} ${ends[1]} and ` +
       `${number(over)} over capacity. The list of trees has the same.`
     );
   }
@@ -88,11 +95,11 @@ export class HeatMap {
     for (const one of this.squares) this.paint(one);
   }
 
-  paint({ squares, hosts }) {
+  paint({ squares, hosts, parts }) {
     const { width, cell } = this.paints;
     // groups stand side by side, twice as wide as tall
     const own = this.groups.length > 1 ? Math.max(Math.ceil(Math.sqrt(2 * hosts.length)) * cell, NARROWEST) : width;
-    squares.draw(hosts, this.scale, { ...this.paints, width: Math.min(own, width) });
+    squares.draw(hosts, parts, { ...this.paints, width: Math.min(own, width) });
   }
 
   tell(host) {

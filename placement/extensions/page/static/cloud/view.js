@@ -4,8 +4,8 @@ import { bar } from "../drawings/bar.js";
 import { element, show } from "../dom.js";
 import { keeping } from "../keeping.js";
 import { failure, named, notice, tellReading, toAggregate, toTree } from "../links.js";
-import { sumsOf } from "../model/cloud.js";
 import { MEASURES, Scale } from "../model/measures.js";
+import { Remembered } from "../model/remembered.js";
 import { TraitRoots } from "../model/trait_roots.js";
 import { addressOf, refine } from "../place.js";
 import { VirtualList } from "../virtual_list.js";
@@ -13,7 +13,7 @@ import { amount, byClass, count, number, percent } from "../words.js";
 import { addressWith, chosenIn, choiceFields } from "./choices.js";
 import { classTable } from "./class_table.js";
 import { Fitting } from "./fitting.js";
-import { groupsOf } from "./groups.js";
+import { groupsOf, headingOf } from "./groups.js";
 import { Health } from "./health.js";
 import { HeatMap } from "./heat_map.js";
 
@@ -27,6 +27,10 @@ export function cloudView(place, live) {
   let sample = null;
   /** what the map shows of trees */
   let scale = null;
+  /** what the list shows of its trees: it may be drawn again while something else is chosen already */
+  let listed = null;
+  /** what a choice leaves as it is isn't looked for again */
+  const [ofAggregate, ofClass, grouped] = [new Remembered(), new Remembered(), new Remembered()];
   const intro = element("div", { class: "intro" });
   const health = new Health(live);
   const classes = element("section", { class: "panel", "aria-label": "Resource classes" });
@@ -38,13 +42,17 @@ export function cloudView(place, live) {
     label: "Trees, the fullest first",
     height: 34,
     kind: "hosts",
-    cells: ({ uuid, name, sums, host }) => [
-      toTree(uuid, name),
-      bar(sums.used, sums.capacity),
-      sums.over ? element("strong", { class: "bad" }, "over") : percent(sums.used, sums.capacity),
-      amount(Math.max(sums.capacity - sums.used, 0), chosen.class),
-      chosen.show !== "used" && element("span", { class: "quiet", title: scale.told(host) }, scale.told(host)),
-    ].filter(Boolean),
+    cells: (host) => {
+      const { class: name, scale: its } = listed;
+      const sums = host.classes.get(name);
+      return [
+        toTree(host.uuid, host.name),
+        bar(sums.used, sums.capacity),
+        sums.over ? element("strong", { class: "bad" }, "over") : percent(sums.used, sums.capacity),
+        amount(Math.max(sums.capacity - sums.used, 0), name),
+        its.measure !== "used" && element("span", { class: "quiet", title: its.told(host) }, its.told(host)),
+      ].filter(Boolean);
+    },
   });
   const listTitle = element("h2");
   const aggregates = new VirtualList({
@@ -95,8 +103,8 @@ export function cloudView(place, live) {
       show(node, element("h1", {}, "An empty cloud"), empty());
       return;
     }
-    const within = cloud.within(chosen.aggregate);
-    const sums = sumsOf(within);
+    const within = ofAggregate.of([cloud, cloud.revision, chosen.aggregate], () => [...cloud.within(chosen.aggregate)]);
+    const sums = cloud.totalsWithin(chosen.aggregate).classes;
     const names = [...sums.keys()].sort(byClass);
     if (!sums.has(chosen.class)) chosen.class = names[0] ?? "";
     if (!node.contains(intro)) show(node, intro, health.node, classes, rest);
@@ -108,18 +116,19 @@ export function cloudView(place, live) {
     rest.hidden = !names.length;
     if (!names.length) return;
     fields.set(chosen, names);
-    const having = within.filter(({ classes: own }) => own.has(chosen.class));
+    const having = ofClass.of([within, chosen.class], () =>
+      sums.get(chosen.class).trees === within.length ? within : within.filter(({ classes: own }) => own.has(chosen.class)));
     show(mapTitle, `${count(having.length, "tree")} with ${chosen.class}`);
-    drawMap(having);
-    list(having);
+    const groups = drawMap(having);
+    list(chosen.in && groups ? groups.flatMap(({ hosts: own }) => own) : having);
     const found = chosen.aggregate ? [] : cloud.byAggregate(chosen.class);
     aggregatesPanel.hidden = !found.length;
     rest.classList.toggle("alone", !found.length);
     aggregates.set(found);
   }
 
-  /** List trees, beginning with those that have most of what the map shows. */
-  function list(having) {
+  /** List the trees that the map shows, beginning with those that have most of what it shows. */
+  function list(shown) {
     const { first, label } = MEASURES.get(chosen.show);
     const isUsed = chosen.show === "used";
     if (listTitle.textContent !== first) {
@@ -128,8 +137,8 @@ export function cloudView(place, live) {
       hosts.node.setAttribute("aria-label", `Trees, ${first.toLowerCase()}`);
       hosts.setHeads(["Tree", "", "Used", "Free", ...(isUsed ? [] : [label])]);
     }
-    const listed = having.map((host) => ({ uuid: host.uuid, name: host.name, sums: host.classes.get(chosen.class), host, part: scale.of(host).part ?? -1 }));
-    hosts.set(listed.sort(isUsed ? byShare : (one, other) => other.part - one.part));
+    listed = { class: chosen.class, scale };
+    hosts.set(scale.downward(shown));
   }
 
   /** Return the links above a map that shows one group. */
@@ -140,7 +149,8 @@ export function cloudView(place, live) {
 
   function drawMap(having) {
     const fits = chosen.show === "fits" ? fitting.of(chosen.flavor, having) : null;
-    const groups = groupsOf(having, chosen, traits);
+    const all = grouped.of([having, chosen.class, chosen.by, chosen.like, traits.revision], () => groupsOf(having, chosen, traits));
+    const groups = chosen.in && all ? all.filter(({ key }) => key === chosen.in) : all;
     const said = [
       chosen.show === "fits" && !fits && (chosen.flavor ? (fitting.error ?? "It is being counted.") : "Say what one server needs."),
       chosen.by === "trait" && (!chosen.like ? "Say what the traits begin with." : groups === null && "The traits are being read."),
@@ -149,7 +159,8 @@ export function cloudView(place, live) {
     show(mapSaid, said.map((text, at) => [at ? " " : "", text]));
     mapSaid.hidden = !said.length;
     scale = new Scale(chosen.show, chosen.class, having, fits);
-    keeping(map.shown, () => map.set(groups ?? [], scale));
+    keeping(map.shown, () => map.set(groups ?? [], scale, (group) => headingOf(group, chosen)));
+    return groups;
   }
 
   draw();
@@ -180,14 +191,7 @@ export function cloudView(place, live) {
   };
 }
 
-/** Compare trees: the fullest first. */
-function byShare({ sums: one }, { sums: other }) {
-  const [mine, its] = [share(one), share(other)];
-  return mine === its ? 0 : its - mine;
-}
-
-function share({ used, capacity, over }) {
-  if (over) return Infinity;
+function share({ used, capacity }) {
   if (capacity > 0) return used / capacity;
   return used > 0 ? Infinity : -1;
 }

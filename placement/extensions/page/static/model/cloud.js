@@ -1,38 +1,26 @@
-/** What the page knows of all trees: sums for each, and no more, so that 10,000 hosts fit. */
+/** What the page knows of all trees: sums for each, and no more, so that 100,000 hosts fit. */
 
 import { roomOf } from "../drawings/provider.js";
-
-/** Sums of one resource class; `largest` is the largest amount that one provider has free. */
-export function noAmounts() {
-  return { total: 0, reserved: 0, capacity: 0, used: 0, providers: 0, over: 0, largest: 0 };
-}
-
-function add(sums, other) {
-  sums.total += other.total;
-  sums.reserved += other.reserved;
-  sums.capacity += other.capacity;
-  sums.used += other.used;
-  sums.providers += other.providers;
-  sums.over += other.over;
-  sums.largest = Math.max(sums.largest, other.largest);
-}
+import { statesOfAmounts } from "./states.js";
+import { Totals } from "./totals.js";
 
 /**
  * Return what the page keeps of a tree, as `GET /berth/v1/provider_trees` shows it.
- * @returns {{uuid, name, order, uuids: string[], names: string[], classes: Map, own: string[],
- *   aggregates: string[], over: number, changed: number|null}} `own`: aggregates of the root;
- *   `aggregates`: of any provider; `over`: how many inventories have more used than there is;
- *   `changed`: when the page heard of a change, in milliseconds
+ * @returns {{uuid, name, order, uuids: string[], text: string, classes: Map, states: string[],
+ *   own: string[], aggregates: string[], over: number, changed: number|null}} `text`: the names of
+ *   its providers, to search in; `own`: aggregates of the root; `aggregates`: of any provider;
+ *   `over`: how many inventories have more used than there is; `changed`: when the page heard of a
+ *   change, in milliseconds
  */
 export function summary(tree, changed = null) {
   const classes = new Map();
   const aggregates = new Set();
   for (const provider of tree.providers) {
     for (const uuid of provider.aggregates ?? []) aggregates.add(uuid);
-    for (const [name, amounts] of amountsOf(provider)) {
-      if (!classes.has(name)) classes.set(name, noAmounts());
-      add(classes.get(name), amounts);
-    }
+    const { inventories = {}, usages = {} } = provider;
+    for (const name of Object.keys(inventories)) add(classes, name, inventories[name], usages[name] ?? 0);
+    // what is used without an inventory is more than there is
+    for (const name of Object.keys(usages)) if (usages[name] && !inventories[name]) add(classes, name, NONE, usages[name]);
   }
   const over = [...classes.values()].reduce((sum, amounts) => sum + amounts.over, 0);
   const root = tree.providers.find(({ uuid }) => uuid === tree.root) ?? tree.providers[0];
@@ -41,8 +29,9 @@ export function summary(tree, changed = null) {
     name: root.name,
     order: orderOf(root.name),
     uuids: tree.providers.map(({ uuid }) => uuid),
-    names: tree.providers.map(({ name }) => name),
+    text: tree.providers.map(({ name }) => name).join("\n").toLowerCase(),
     classes,
+    states: statesOfAmounts(classes),
     own: root.aggregates ?? [],
     aggregates: [...aggregates],
     over,
@@ -50,19 +39,26 @@ export function summary(tree, changed = null) {
   };
 }
 
-/** Return `[class, amounts]` of what a provider has, and of what is used without an inventory. */
-function amountsOf({ inventories = {}, usages = {} }) {
-  const names = new Set([...Object.keys(inventories), ...Object.keys(usages)]);
-  return [...names]
-    .filter((name) => inventories[name] || usages[name])
-    .map((name) => {
-      const inventory = { total: 0, reserved: 0, ...inventories[name] };
-      const capacity = roomOf(inventory);
-      const used = usages[name] ?? 0;
-      const { total, reserved } = inventory;
-      const largest = Math.max(capacity - used, 0);
-      return [name, { total, reserved, capacity, used, providers: 1, over: Number(used > capacity), largest }];
-    });
+const NONE = { total: 0, reserved: 0 };
+
+/**
+ * Add an inventory to the sums by class of a tree: `{total, reserved, capacity, used, providers,
+ * over, largest}`; `largest` is the largest amount that one provider has free.
+ */
+function add(classes, name, inventory, used) {
+  let sums = classes.get(name);
+  if (!sums) {
+    sums = { total: 0, reserved: 0, capacity: 0, used: 0, providers: 0, over: 0, largest: 0 };
+    classes.set(name, sums);
+  }
+  const capacity = roomOf(inventory);
+  sums.total += inventory.total;
+  sums.reserved += inventory.reserved ?? 0;
+  sums.capacity += capacity;
+  sums.used += used;
+  sums.providers += 1;
+  sums.over += Number(used > capacity);
+  sums.largest = Math.max(sums.largest, capacity - used);
 }
 
 /** so many digits of a number count for the order of names */
@@ -88,6 +84,13 @@ export class Cloud {
     this.hosts = new Map();
     /** provider uuid → root uuid */
     this.roots = new Map();
+    this.totals = new Totals();
+    /** aggregate uuid → totals of the trees whose roots are in it */
+    this.aggregates = new Map();
+    /** state → how many trees have it */
+    this.states = new Map();
+    /** how often a tree came or went: what was made of the trees is good for this number */
+    this.revision = 0;
     this.sorted = [];
     this.isSorted = true;
   }
@@ -103,11 +106,20 @@ export class Cloud {
    * @returns {Set<string>} roots of the trees from which providers moved here: read them again
    */
   take(tree, changed = null) {
-    this.drop(tree.root);
+    const before = this.hosts.get(tree.root);
     const host = summary(tree, changed);
     const moved = new Set();
+    const isInOrder = this.isSorted && before?.name === host.name;
+    this.drop(tree.root);
+    if (isInOrder) {
+      host.place = before.place;
+      this.sorted[host.place] = host;
+      this.isSorted = true;
+    } else {
+      this.isSorted = false;
+    }
     this.hosts.set(tree.root, host);
-    this.isSorted = false;
+    this.count(host, 1);
     for (const uuid of host.uuids) {
       const other = this.roots.get(uuid);
       if (other) moved.add(other);
@@ -124,6 +136,19 @@ export class Cloud {
     for (const uuid of host.uuids) if (this.roots.get(uuid) === root) this.roots.delete(uuid);
     this.hosts.delete(root);
     this.isSorted = false;
+    this.count(host, -1);
+  }
+
+  count(host, sign) {
+    this.revision += 1;
+    this.totals.add(host, sign);
+    for (const state of host.states) this.states.set(state, (this.states.get(state) ?? 0) + sign);
+    for (const uuid of host.own) {
+      if (!this.aggregates.has(uuid)) this.aggregates.set(uuid, new Totals());
+      const totals = this.aggregates.get(uuid);
+      totals.add(host, sign);
+      if (!totals.trees) this.aggregates.delete(uuid);
+    }
   }
 
   /** Return all hosts by name. */
@@ -134,6 +159,7 @@ export class Cloud {
       const known = this.sorted.map(({ uuid }) => hosts.get(uuid)).filter(Boolean);
       for (const { uuid } of known) hosts.delete(uuid);
       this.sorted = [...known, ...hosts.values()].sort(byName);
+      for (const [place, host] of this.sorted.entries()) host.place = place;
       this.isSorted = true;
     }
     return this.sorted;
@@ -145,9 +171,7 @@ export class Cloud {
     if (!wanted) return this.list();
     const uuid = this.roots.get(wanted);
     if (uuid) return [this.hosts.get(uuid)];
-    return this.list().filter(({ names }) =>
-      names.some((name) => name.toLowerCase().includes(wanted)),
-    );
+    return this.list().filter((host) => host.text.includes(wanted));
   }
 
   /** Return the hosts with this aggregate; all without one. */
@@ -162,29 +186,15 @@ export class Cloud {
     );
   }
 
-  /** Return aggregate uuid → `{hosts, ...sums}` of a class; most hosts first. */
-  byAggregate(resourceClass) {
-    const found = new Map();
-    for (const host of this.hosts.values()) {
-      for (const uuid of host.own) {
-        if (!found.has(uuid)) found.set(uuid, { hosts: 0, ...noAmounts() });
-        const entry = found.get(uuid);
-        entry.hosts += 1;
-        add(entry, host.classes.get(resourceClass) ?? noAmounts());
-      }
-    }
-    return [...found].sort(([, one], [, other]) => other.hosts - one.hosts);
+  /** Return the totals of the hosts with this aggregate; of all without one. */
+  totalsWithin(aggregate) {
+    return aggregate ? (this.aggregates.get(aggregate) ?? new Totals()) : this.totals;
   }
-}
 
-/** Return class → sums over the hosts. */
-export function sumsOf(hosts) {
-  const sums = new Map();
-  for (const { classes } of hosts) {
-    for (const [name, amounts] of classes) {
-      if (!sums.has(name)) sums.set(name, noAmounts());
-      add(sums.get(name), amounts);
-    }
+  /** Return `[[aggregate uuid, {hosts, ...sums of a class}], …]`, most hosts first. */
+  byAggregate(resourceClass) {
+    return [...this.aggregates]
+      .map(([uuid, totals]) => [uuid, { hosts: totals.trees, ...totals.of(resourceClass) }])
+      .sort(([, one], [, other]) => other.hosts - one.hosts);
   }
-  return sums;
 }

@@ -1,11 +1,11 @@
 /** The cloud as it is now: read once, then kept up to date by what changed. */
 
-import { Refused, askMore, readLines } from "../session.js";
+import { Refused, askMore } from "../session.js";
 import { Cloud } from "./cloud.js";
+import { FIELDS, pagesOfTrees } from "./reading.js";
 import { Stories } from "./stories.js";
 import { Trend } from "./trend.js";
 
-const FIELDS = "inventories,usages,aggregates";
 /** milliseconds between two questions for changes, and the longest wait after failures */
 const PAUSE = 3000;
 const LONGEST = 30000;
@@ -13,8 +13,9 @@ const LONGEST = 30000;
 const LONGEST_OF_ALL = 120000;
 /** uuids in one request: each is 37 characters of its line */
 const MOST_UUIDS = 100;
-/** after so many changed trees in one page of changes all are read again */
+/** after so many changed providers all trees are read again, or after such a part of them */
 const MOST_CHANGES = 500;
+const MOST_OF_ALL = 1 / 20;
 
 /**
  * Tells by events: `change` when trees changed, `status` when it knows how fresh the cloud is.
@@ -131,27 +132,20 @@ export class Live extends EventTarget {
     const cloud = new Cloud();
     const moved = new Set();
     let position = null;
-    let told = 0;
     this.read = 0;
     this.part = null;
     if (!this.complete) this.tell("reading");
-    await readLines(
-      `provider_trees?fields=${FIELDS}`,
-      (line, part) => {
-        if (line.root === undefined) {
-          position = line.position ?? position;
-          return;
-        }
-        for (const root of cloud.take(line, this.cloud.hosts.get(line.root)?.changed)) moved.add(root);
-        this.read += 1;
-        this.part = part;
-        if (this.complete || performance.now() - told < 250) return;
-        told = performance.now();
-        this.tell("reading");
-      },
-      { signal },
-    );
-    if (position === null) throw new Error("The answer ended early.");
+    for await (const page of pagesOfTrees(signal)) {
+      // the feed has what changes from the first page on, so what the later ones lack or have is told again
+      position ??= page.position;
+      for (const tree of page.trees()) {
+        for (const root of cloud.take(tree, this.cloud.hosts.get(tree.root)?.changed)) moved.add(root);
+      }
+      this.read = cloud.hosts.size;
+      this.part = page.part(this.read);
+      if (!this.complete) this.tell("reading");
+      this.hurries = page.number > 1;
+    }
     this.cloud = cloud;
     this.moved = moved;
     this.complete = true;
@@ -167,7 +161,7 @@ export class Live extends EventTarget {
       this.fresh(news.providers.length > 0);
       return news.position;
     }
-    if (news === null || !news.complete || news.providers.length > MOST_CHANGES) return null;
+    if (news === null || !news.complete) return null;
     // a provider may have left its tree for another one: both are read
     const roots = news.providers.map((uuid) => this.cloud.roots.get(uuid)).filter(Boolean);
     const wanted = [...new Set([...this.moved, ...roots, ...news.providers])];
@@ -178,7 +172,7 @@ export class Live extends EventTarget {
         signal,
       });
       const read = new Set(trees.map(({ root }) => root));
-      for (const uuid of some) this.cloud.drop(uuid);
+      for (const uuid of some) if (!read.has(uuid)) this.cloud.drop(uuid);
       for (const tree of trees) {
         for (const root of this.cloud.take(tree, Date.now())) if (!read.has(root)) moved.add(root);
       }
@@ -190,9 +184,13 @@ export class Live extends EventTarget {
     return news.position;
   }
 
+  get mostChanges() {
+    return Math.max(MOST_CHANGES, Math.floor(MOST_OF_ALL * this.cloud.providers));
+  }
+
   async newsAfter(position, signal) {
     try {
-      const after = position === null ? "" : `?after=${encodeURIComponent(position)}`;
+      const after = position === null ? "" : `?limit=${this.mostChanges}&after=${encodeURIComponent(position)}`;
       return await askMore(`changes${after}`, { signal });
     } catch (error) {
       if (error.status === 410) return null;
@@ -203,9 +201,11 @@ export class Live extends EventTarget {
   fresh(changed) {
     this.asOf = new Date();
     this.error = null;
-    if (this.complete) this.trend.sample(this.cloud.hosts.values());
-    this.tell("live");
+    if (this.complete) this.trend.sample(this.cloud.totals.classes);
+    this.state = "live";
+    // who draws what changed has drawn how fresh it is
     if (changed) this.dispatchEvent(new Event("change"));
+    this.tell("live");
   }
 
   tell(state) {

@@ -1,6 +1,7 @@
 /** What a map of trees can show: each makes of a tree a part from 0 to 1, and says it in words. */
 
 import { amount, count, number, percent } from "../words.js";
+import { ordered } from "./ordered.js";
 
 /** milliseconds after which a change is no longer one of late */
 export const LATELY = 3_600_000;
@@ -23,25 +24,23 @@ function freeOf({ capacity, used, largest }) {
   return Math.max(capacity - used, largest, 0);
 }
 
+/** what is over capacity is more than all, and what isn't known is no number */
+export const OVER = Infinity;
+export const UNKNOWN = Number.NaN;
+
+/** what is shown of the sums of a tree: a part from 0 to 1, or where MOST has it, an amount */
 const SHOWN = {
-  used({ capacity, used, over }) {
-    return { part: capacity > 0 ? Math.min(used / capacity, 1) : used > 0 ? 1 : 0, over: over > 0 || used > capacity };
-  },
-  free(sums, { mostFree }) {
-    return { part: mostFree > 0 ? freeOf(sums) / mostFree : 0, over: false };
-  },
+  used: ({ capacity, used, over }) => (over > 0 || used > capacity ? OVER : capacity > 0 ? used / capacity : 0),
+  free: freeOf,
   split(sums) {
     const free = freeOf(sums);
-    return { part: free > 0 ? 1 - sums.largest / free : 0, over: false };
+    return free > 0 ? 1 - sums.largest / free : 0;
   },
-  fits(_, { fits, mostFits }, { uuid }) {
-    const found = fits?.get(uuid);
-    return { part: found === undefined ? null : mostFits > 0 ? found / mostFits : 0, over: false };
-  },
-  changed(_, { now }, { changed }) {
-    return { part: changed === null ? 0 : Math.max(1 - (now - changed) / LATELY, 0), over: false };
-  },
+  fits: (_, { fits }, { uuid }) => fits?.get(uuid) ?? UNKNOWN,
+  changed: (_, { now }, { changed }) => (changed === null ? 0 : Math.max(1 - (now - changed) / LATELY, 0)),
 };
+/** amounts of which the most that a tree has is the whole */
+const MOST = new Set(["free", "fits"]);
 
 const TOLD = {
   used: ({ used, capacity, over }, { name }) =>
@@ -66,18 +65,34 @@ const TOLD = {
 export class Scale {
   constructor(measure, name, hosts, fits = null, now = Date.now()) {
     this.measure = measure;
-    this.context = {
-      name,
-      fits,
-      now,
-      mostFree: hosts.reduce((most, { classes }) => Math.max(most, freeOf(classes.get(name))), 0),
-      mostFits: fits ? [...fits.values()].reduce((most, found) => Math.max(most, found), 0) : 0,
-    };
+    this.hosts = hosts;
+    this.context = { name, fits, now };
+    this.shown = SHOWN[measure];
+    /** the parts of the trees, in their order: see `of` */
+    this.parts = Float64Array.from(hosts, (host) => this.shown(host.classes.get(name), this.context, host));
+    this.most = 1;
+    if (!MOST.has(measure)) return;
+    const all = measure === "fits" ? (fits?.values() ?? []) : this.parts;
+    this.most = 0;
+    for (const value of all) if (value > this.most) this.most = value;
+    this.most ||= 1;
+    for (const place of this.parts.keys()) this.parts[place] /= this.most;
   }
 
-  /** Return `{part, over}` of a tree: `part` is from 0 to 1, or null where it isn't known. */
+  /** Return the part of a tree: from 0 to 1, OVER capacity, or UNKNOWN. */
   of(host) {
-    return SHOWN[this.measure](host.classes.get(this.context.name), this.context, host);
+    return this.shown(host.classes.get(this.context.name), this.context, host) / this.most;
+  }
+
+  /** Return the parts of trees, in their order; those that the scale is made for are known. */
+  partsOf(hosts) {
+    return hosts === this.hosts ? this.parts : Float64Array.from(hosts, (host) => this.of(host));
+  }
+
+  /** Return trees, beginning with those that have most; equal ones stay in order. */
+  downward(hosts) {
+    // what isn't known comes last; two that are over are alike
+    return ordered(hosts, this.partsOf(hosts).map((part) => (Number.isNaN(part) ? 1 : -Math.min(part, 2))));
   }
 
   /** Return what is shown of a tree, in words. */

@@ -10,20 +10,30 @@ export const STATES = new Map([
   ["bare", "without inventory"],
   ["unused", "unused"],
 ]);
+const ORDER = [...STATES.keys()];
+/** lists of states by their names: trees in the same states share one */
+const KNOWN = new Map();
+
+/** Return the states that the amounts of a tree tell, by class → its sums. */
+export function statesOfAmounts(classes) {
+  let [isBare, isDrained, isUnused, isOver] = [true, true, true, false];
+  for (const { total, reserved, used, over } of classes.values()) {
+    if (total > 0) isBare = false;
+    if (reserved < total) isDrained = false;
+    if (used !== 0) isUnused = false;
+    if (over > 0) isOver = true;
+  }
+  const names = [isOver && "over", !isBare && isDrained && "drained", isBare && "bare", !isBare && isUnused && "unused"].filter(Boolean);
+  const key = names.join();
+  if (!KNOWN.has(key)) KNOWN.set(key, names);
+  return KNOWN.get(key);
+}
 
 /**
  * Return the states of a tree.
  * @param {object} host its summary
  * @param {Set|null} disabled roots of the trees with the trait DISABLED, if that is known
  */
-export function statesOf(host, disabled) {
-  const sums = [...host.classes.values()];
-  const isBare = !sums.some(({ total }) => total > 0);
-  return [
-    host.over > 0 && "over",
-    disabled?.has(host.uuid) && "disabled",
-    !isBare && sums.every(({ total, reserved }) => reserved >= total) && "drained",
-    isBare && "bare",
-    !isBare && sums.every(({ used }) => used === 0) && "unused",
-  ].filter(Boolean);
+export function statesOf({ uuid, states }, disabled) {
+  return disabled?.has(uuid) ? ORDER.filter((state) => state === "disabled" || states.includes(state)) : states;
 }

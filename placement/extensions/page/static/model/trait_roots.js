@@ -15,6 +15,8 @@ export class TraitRoots {
     this.stop = new AbortController();
     /** question → `{value, pace, isStale, isAsking}` */
     this.known = new Map();
+    /** how many answers came */
+    this.revision = 0;
   }
 
   /** Return the roots of trees of which a provider has the trait; null: not known yet. */
@@ -53,6 +55,7 @@ export class TraitRoots {
     entry.isStale = false;
     try {
       entry.value = await entry.pace.time(asked);
+      this.revision += 1;
     } catch (error) {
       if (this.stop.signal.aborted) return;
       // no provider has a trait that doesn't exist; what can't be asked now is asked later

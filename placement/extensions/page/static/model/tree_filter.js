@@ -1,16 +1,15 @@
 /** Which trees a list shows, and in which order. */
 
 import { amount } from "../words.js";
+import { ordered } from "./ordered.js";
 import { STATES, statesOf } from "./states.js";
 
 const ORDER = new Intl.Collator("en", { numeric: true }).compare;
 const RANKS = [...STATES.keys()];
 
-/** Return the classes that most trees have, at most so many. */
-export function commonClasses(hosts, most, compare) {
-  const counts = new Map();
-  for (const { classes } of hosts) for (const name of classes.keys()) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const ranked = [...counts.keys()].sort((one, other) => counts.get(other) - counts.get(one) || compare(one, other));
+/** Return the classes that most trees have, at most so many; `classes` are the sums of all trees. */
+export function commonClasses(classes, most, compare) {
+  const ranked = [...classes.keys()].sort((one, other) => classes.get(other).trees - classes.get(one).trees || compare(one, other));
   return ranked.slice(0, most).sort(compare);
 }
 
@@ -29,7 +28,7 @@ export function freeIn(host, name) {
 function shareIn(host, name) {
   const sums = host.classes.get(name);
   if (!sums) return -1;
-  return sums.capacity > 0 ? sums.used / sums.capacity : sums.used > 0 ? Infinity : 0;
+  return sums.capacity > 0 ? sums.used / sums.capacity : sums.used > 0 ? Number.MAX_VALUE : 0;
 }
 
 /**
@@ -47,25 +46,29 @@ export function wantedOf(hosts, { state, aggregate, free, sort }, { disabled, ha
       (!state || statesOf(host, disabled).includes(state)) &&
       amounts.every(([name, least]) => freeIn(host, name) >= least),
   );
-  const compare = comparing(sort, disabled);
-  return compare ? some.sort(compare) : some;
+  return inOrder(some, sort, disabled);
 }
 
-function comparing(sort, disabled) {
+/** Return hosts in another order; those that are alike stay in theirs. */
+function inOrder(hosts, sort, disabled) {
   const [by, name] = (sort ?? "").split(" ");
-  const downward = (value) => (one, other) => {
-    const [mine, its] = [value(one), value(other)];
-    return mine === its ? 0 : mine < its ? 1 : -1;
-  };
-  if (by === "used") return downward((host) => shareIn(host, name));
-  if (by === "free") return downward((host) => freeIn(host, name));
-  if (by === "aggregate") return (one, other) => ORDER(one.aggregates[0] ?? "~", other.aggregates[0] ?? "~");
-  if (by !== "state") return null;
-  const rank = (host) => {
-    const [first] = statesOf(host, disabled);
-    return first === undefined ? RANKS.length : RANKS.indexOf(first);
-  };
-  return (one, other) => rank(one) - rank(other);
+  const value = {
+    used: (host) => -shareIn(host, name),
+    free: (host) => -freeIn(host, name),
+    aggregate: by === "aggregate" && ranksOf(hosts, ({ aggregates }) => aggregates[0] ?? "~"),
+    state(host) {
+      const [first] = statesOf(host, disabled);
+      return first === undefined ? RANKS.length : RANKS.indexOf(first);
+    },
+  }[by];
+  return value ? ordered(hosts, Float64Array.from(hosts, value)) : hosts;
+}
+
+/** Return a function that returns which place the text of a host has among those of all. */
+function ranksOf(hosts, textOf) {
+  const texts = [...new Set(hosts.map(textOf))].sort(ORDER);
+  const ranks = new Map(texts.map((text, rank) => [text, rank]));
+  return (host) => ranks.get(textOf(host));
 }
 
 /** Return what a tree has free of a class, in words. */

@@ -1,7 +1,5 @@
 /** How the use of each class went in the last hour, as the page saw it. */
 
-import { sumsOf } from "./cloud.js";
-
 /** milliseconds between two samples, and for which they are kept */
 const BETWEEN_SAMPLES = 30_000;
 export const KEPT_FOR = 3_600_000;
@@ -12,12 +10,12 @@ export class Trend {
     this.samples = [];
   }
 
-  /** Take a sample, unless the last one is of a moment ago; `hosts` are summaries. */
-  sample(hosts, now = Date.now()) {
+  /** Take a sample of class → sums of the cloud, unless the last one is of a moment ago. */
+  sample(classes, now = Date.now()) {
     const last = this.samples.at(-1);
     if (last && now - last.at < BETWEEN_SAMPLES) return;
     const shares = new Map();
-    for (const [name, { used, capacity }] of sumsOf(hosts)) {
+    for (const [name, { used, capacity }] of classes) {
       if (capacity > 0) shares.set(name, used / capacity);
     }
     this.samples.push({ at: now, shares });

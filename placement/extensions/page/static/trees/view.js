@@ -62,7 +62,7 @@ export function treesView(place, live) {
     }
     const { cloud } = live;
     const values = fields.values();
-    const common = commonClasses(cloud.list(), BARS, byClass);
+    const common = commonClasses(cloud.totals.classes, BARS, byClass);
     if (common.join() !== classes.join()) {
       classes = common;
       hosts.setHeads(["Tree", ...classes, "State", "Aggregates"]);

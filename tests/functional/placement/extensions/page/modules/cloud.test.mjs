@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Cloud, sumsOf } from "../../../../../../placement/extensions/page/static/model/cloud.js";
+import { Cloud } from "../../../../../../placement/extensions/page/static/model/cloud.js";
 
 function tree(root, name, more = {}) {
   const provider = {
@@ -18,9 +18,24 @@ test("sums are of all providers", () => {
   const cloud = new Cloud();
   cloud.take(tree("a", "one"));
   cloud.take(tree("b", "two", { usages: { VCPU: 13 } }));
-  const sums = sumsOf(cloud.list()).get("VCPU");
-  assert.deepEqual(sums, { total: 20, reserved: 4, capacity: 24, used: 16, providers: 2, over: 1, largest: 9 });
+  const sums = { trees: 2, total: 20, reserved: 4, capacity: 24, used: 16, providers: 2, over: 1 };
+  assert.deepEqual(cloud.totals.of("VCPU"), sums);
+  assert.equal(cloud.hosts.get("a").classes.get("VCPU").largest, 9);
   assert.equal(cloud.hosts.get("b").over, 1);
+});
+
+test("sums follow trees that come, change and go", () => {
+  const cloud = new Cloud();
+  const [one, two] = ["r1", "r2"];
+  cloud.take(tree("a", "one", { aggregates: [one, two] }));
+  cloud.take(tree("b", "two", { aggregates: [two] }));
+  assert.deepEqual(cloud.byAggregate("VCPU").map(([uuid, { hosts, used }]) => [uuid, hosts, used]), [[two, 2, 6], [one, 1, 3]]);
+  cloud.take(tree("a", "one", { aggregates: [two], usages: { VCPU: 13 } }));
+  assert.deepEqual(cloud.byAggregate("VCPU").map(([uuid, { hosts, used }]) => [uuid, hosts, used]), [[two, 2, 16]]);
+  assert.deepEqual([cloud.states.get("over"), cloud.totals.trees], [1, 2]);
+  cloud.drop("a");
+  cloud.drop("b");
+  assert.deepEqual([cloud.totals.classes.size, cloud.aggregates.size, cloud.states.get("over")], [0, 0, 0]);
 });
 
 test("what is used without an inventory is over capacity", () => {
@@ -59,6 +74,8 @@ test("what changes keeps the order by name", () => {
   const cloud = new Cloud();
   for (const name of ["c", "a", "b"]) cloud.take(tree(name, name));
   cloud.list();
+  cloud.take(tree("a", "a", { usages: { VCPU: 8 } }));
+  assert.deepEqual(cloud.list().map(({ classes }) => classes.get("VCPU").used), [8, 3, 3]);
   cloud.take(tree("c", "0"));
   cloud.drop("b");
   cloud.take(tree("b", "b", { usages: { VCPU: 9 } }));

@@ -2,55 +2,68 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mixed, sizeFor } from "../../../../../../placement/extensions/page/static/cloud/squares.js";
 import { beginningOf, grouped } from "../../../../../../placement/extensions/page/static/model/grouping.js";
-import { Scale } from "../../../../../../placement/extensions/page/static/model/measures.js";
-import { statesOf } from "../../../../../../placement/extensions/page/static/model/states.js";
+import { OVER, Scale } from "../../../../../../placement/extensions/page/static/model/measures.js";
+import { statesOf, statesOfAmounts } from "../../../../../../placement/extensions/page/static/model/states.js";
 
 function host(uuid, amounts, more = {}) {
   const sums = { total: 0, reserved: 0, capacity: 0, used: 0, providers: 1, over: 0, largest: 0, ...amounts };
-  return { uuid, name: uuid, classes: new Map([["VCPU", sums]]), own: [], over: sums.over, changed: null, ...more };
+  const classes = new Map([["VCPU", sums]]);
+  return { uuid, name: uuid, classes, states: statesOfAmounts(classes), own: [], over: sums.over, changed: null, ...more };
 }
 
 test("a use is a part, and more than there is stands out", () => {
   const shown = (amounts) => new Scale("used", "VCPU", []).of(host("a", amounts));
-  assert.deepEqual(shown({ used: 0, capacity: 0 }), { part: 0, over: false });
-  assert.deepEqual(shown({ used: 1, capacity: 10 }), { part: 0.1, over: false });
-  assert.deepEqual(shown({ used: 11, capacity: 10 }), { part: 1, over: true });
-  assert.deepEqual(shown({ used: 1, capacity: 0 }), { part: 1, over: true });
+  assert.equal(shown({ used: 0, capacity: 0 }), 0);
+  assert.equal(shown({ used: 1, capacity: 10 }), 0.1);
+  assert.equal(shown({ used: 11, capacity: 10 }), OVER);
+  assert.equal(shown({ used: 1, capacity: 0 }), OVER);
   // one of its providers has too little
-  assert.equal(shown({ used: 1, capacity: 10, over: 1 }).over, true);
+  assert.equal(shown({ used: 1, capacity: 10, over: 1 }), OVER);
 });
 
 test("what is free is a part of the most that a tree has", () => {
   const [one, other] = [host("a", { capacity: 10, used: 2, largest: 8 }), host("b", { capacity: 4, largest: 4 })];
   const scale = new Scale("free", "VCPU", [one, other]);
-  assert.deepEqual([scale.of(one).part, scale.of(other).part], [1, 0.5]);
+  assert.deepEqual([scale.of(one), scale.of(other), ...scale.parts], [1, 0.5, 1, 0.5]);
 });
 
 test("free in many pieces is fragmented", () => {
   const scale = new Scale("split", "VCPU", []);
-  assert.equal(scale.of(host("a", { capacity: 8, largest: 8 })).part, 0);
-  assert.equal(scale.of(host("a", { capacity: 8, largest: 2 })).part, 0.75);
-  assert.equal(scale.of(host("a", { capacity: 8, used: 8 })).part, 0);
+  assert.equal(scale.of(host("a", { capacity: 8, largest: 8 })), 0);
+  assert.equal(scale.of(host("a", { capacity: 8, largest: 2 })), 0.75);
+  assert.equal(scale.of(host("a", { capacity: 8, used: 8 })), 0);
 });
 
 test("a tree that wasn't counted is unknown", () => {
   const scale = new Scale("fits", "VCPU", [], new Map([["a", 3], ["b", 6]]));
-  assert.equal(scale.of(host("a", {})).part, 0.5);
-  assert.equal(scale.of(host("c", {})).part, null);
+  assert.equal(scale.of(host("a", {})), 0.5);
+  assert.equal(Number.isNaN(scale.of(host("c", {}))), true);
   assert.equal(scale.told(host("c", {})), "not counted");
+});
+
+test("the list begins with those that have most, what isn't known comes last", () => {
+  const hosts = [
+    ["a", 0.5],
+    ["b", Number.NaN],
+    ["c", 3],
+    ["d", 0.5],
+    ["e", 0],
+    ["f", 2],
+  ].map(([uuid, used]) => host(uuid, { used: used * 10, capacity: 10, over: Number(used > 1) }));
+  const names = (scale) => scale.downward(hosts).map(({ uuid }) => uuid).join("");
+  assert.equal(names(new Scale("used", "VCPU", hosts)), "cfadeb");
+  assert.equal(names(new Scale("fits", "VCPU", hosts, new Map([["b", 2], ["e", 0]]))), "beacdf");
 });
 
 test("changes fade within an hour", () => {
   const scale = new Scale("changed", "VCPU", [], null, 10_000_000);
-  const part = (changed) => scale.of(host("a", {}, { changed })).part;
+  const part = (changed) => scale.of(host("a", {}, { changed }));
   assert.deepEqual([part(null), part(10_000_000), part(8_200_000), part(0)], [0, 1, 0.5, 0]);
 });
 
 test("colours lie between steps", () => {
   const steps = [[0, 0, 0], [100, 0, 0], [200, 0, 0]];
-  assert.equal(mixed(steps, 0), "rgb(0 0 0)");
-  assert.equal(mixed(steps, 0.25), "rgb(50 0 0)");
-  assert.equal(mixed(steps, 1), "rgb(200 0 0)");
+  assert.deepEqual([0, 0.25, 1].map((part) => mixed(steps, part)), [[0, 0, 0], [50, 0, 0], [200, 0, 0]]);
 });
 
 test("squares of any number of trees can be seen", () => {

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Trend } from "../../../../../../placement/extensions/page/static/model/trend.js";
 
-function hosts(used, capacity = 10) {
-  return [{ classes: new Map([["VCPU", { total: 0, reserved: 0, capacity, used, providers: 1, over: 0, largest: 0 }]]) }];
+function sums(used, capacity = 10) {
+  return new Map([["VCPU", { capacity, used }]]);
 }
 
 test("samples are taken twice a minute, and kept for an hour", () => {
   const trend = new Trend();
-  for (let second = 0; second <= 7200; second += 3) trend.sample(hosts(second / 720), 1000 * second);
+  for (let second = 0; second <= 7200; second += 3) trend.sample(sums(second / 720), 1000 * second);
   const points = trend.of("VCPU", 7_200_000);
   assert.equal(points.length, 121);
   assert.deepEqual(points[0], [3_600_000, 0.5]);
@@ -18,6 +18,6 @@ test("samples are taken twice a minute, and kept for an hour", () => {
 
 test("what has no capacity has no share", () => {
   const trend = new Trend();
-  trend.sample(hosts(1, 0), 0);
+  trend.sample(sums(1, 0), 0);
   assert.deepEqual(trend.of("VCPU", 0), []);
 });
