@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contrib.container import kolla_ansible
 from tests.contrib.files import adapted
 from tests.contrib.users import PLACEMENT, folder_of
 from tests.functional.placement.serving.programs import free_port
@@ -46,7 +47,7 @@ def run(image, container, state):
 
 def test_the_image_has_kolla_s_layout(image, container):
     look = (
-        "id -u placement; id -g placement; stat -c %U /etc/placement; "
+        "id -u placement; id -nG placement; stat -c %U /etc/placement; "
         "/var/lib/openstack/bin/placement-manage --version; "
         "command -v uwsgi; command -v placement-status"
     )
@@ -56,8 +57,8 @@ def test_the_image_has_kolla_s_layout(image, container):
         capture_output=True,
         text=True,
     )
-    uid, gid, owner, _, *programs = ran.stdout.split("\n")[:6]
-    assert (uid, gid, owner) == ("42482", "42482", "placement"), ran.stderr
+    uid, groups, owner, _, *programs = ran.stdout.split("\n")[:6]
+    assert (uid, groups, owner) == ("42482", "placement kolla", "placement"), ran.stderr
     assert programs == ["/var/lib/kolla/venv/bin/uwsgi", "/var/lib/kolla/venv/bin/placement-status"]
 
 
@@ -195,3 +196,35 @@ def test_it_serves_with_uwsgi_and_the_files_that_config_json_names(image, state,
         assert inside("sudo", "-E", "kolla_set_configs", "--check") == 0
         (files / "placement.conf").write_text("[DEFAULT]\n")
         assert inside("sudo", "-E", "kolla_set_configs", "--check") == 1
+
+
+def test_it_serves_with_what_kolla_ansible_writes(image, state, tmp_path, start):
+    container = image.container("of kolla-ansible")
+    port = free_port()
+    files = kolla_ansible.written(tmp_path)
+    ini = files / "placement-api-uwsgi.ini"
+    text = ini.read_text()
+    assert "127.0.0.1:8780" in text
+    ini.write_text(text.replace("127.0.0.1:8780", f"127.0.0.1:{port}"))
+    options = (files / "placement.conf").read_text()
+    assert "allocation_candidates_generation_strategy = breadth-first" in options
+    # there are no database and no keystone of its cloud
+    more = CONNECTION | {
+        "OS_API__AUTH_STRATEGY": "noauth2",
+        "KOLLA_CONFIG_STRATEGY": "COPY_ALWAYS",
+        "KOLLA_SERVICE_NAME": "placement-api",
+    }
+    volumes = {str(state): STATE, str(files): FILES}
+
+    def inside(*command, **environ):
+        command = image.running(container, command, more | environ, volumes)
+        return subprocess.run(command, env=image.environ, capture_output=True, text=True)
+
+    for step in ("KOLLA_BOOTSTRAP", "KOLLA_UPGRADE", "KOLLA_OSM"):
+        ran = inside("kolla_start", **{step: ""})
+        assert ran.returncode == 0, f"{step}: {ran.stdout}{ran.stderr}"
+    server = served(image, container, state, start, [], more, volumes, port)
+    with ending(server):
+        assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
+        assert inside("healthcheck_curl", f"http://127.0.0.1:{port}").returncode == 0
+        assert inside("sudo", "-E", "kolla_set_configs", "--check").returncode == 0
