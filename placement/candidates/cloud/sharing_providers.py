@@ -5,37 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.snapshot import CloudColumns
 from placement.candidates.cloud.tree_subset import SearchedTrees
 from placement.candidates.slots import SearchedSlots
-
-
-def reached_roots(cloud: CloudColumns, providers: Iterable[int]) -> Mask:
-    """Return the roots of all trees that any of these sharing providers serves in other trees.
-
-    A provider serves every tree with any provider in one of its aggregates, so its own, too.
-    """
-    aggregates = {key for slot in providers for key in cloud.aggregates_of[slot]}
-    mask = np.zeros(cloud.size, np.bool_)
-    for aggregate_id in aggregates:
-        mask[cloud.roots_of_aggregate(aggregate_id)] = True
-    return mask
-
-
-def reached(cloud: CloudColumns, own: Mask, shared: Mask) -> Mask:
-    """Return the roots of the trees that some of the providers serve.
-
-    :param own: providers that serve their own tree
-    :param shared: providers that serve other trees, if they are sharing providers
-    """
-    forest = cloud.forest
-    roots = forest.roots_of(own) if forest.nested else own
-    sharing = cloud.sharing
-    if len(sharing):
-        lending = sharing[shared[sharing]]
-        if len(lending):
-            roots = roots | reached_roots(cloud, lending.tolist())
-    return roots
 
 
 class Lenders:

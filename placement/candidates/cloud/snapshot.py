@@ -117,6 +117,23 @@ class CloudColumns:
 
         return self.remembered("sharing", there)
 
+    def reached(self, own: Mask, shared: Mask) -> Mask:
+        """Return the roots of the trees that some of the providers serve.
+
+        A sharing provider serves every tree with any provider in one of its aggregates.
+
+        :param own: providers that serve their own tree
+        :param shared: providers that serve other trees, if they are sharing providers
+        """
+        roots = self.forest.roots_of(own) if self.forest.nested else own
+        lending = self.sharing[shared[self.sharing]]
+        aggregates = {key for slot in lending.tolist() for key in self.aggregates_of[slot]}
+        if aggregates:
+            roots = roots.copy()
+        for aggregate_id in aggregates:
+            roots[self.roots_of_aggregate(aggregate_id)] = True
+        return roots
+
     def roots_of_aggregate(self, aggregate_id: int) -> Slots:
         """Return the roots of all trees with a provider in the aggregate, ascending."""
         return self._roots_of("aggregate", self.in_aggregate, aggregate_id)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from placement.candidates.cloud.columns import Mask, Numbers
-from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.tree_subset import SearchedTrees
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.mask_steps import (
@@ -137,7 +136,7 @@ class GroupFilter:
         if known is None:
             steps = mask_steps.of_one_provider(self._cloud, group)
             mask = self._remaining(group.suffix, steps).own
-            roots = reached(self._cloud, mask, mask) & self._roots
+            roots = self._cloud.reached(mask, mask) & self._roots
             self._known[key] = group.suffix, mask, roots
         else:
             first, mask, roots = known
@@ -162,12 +161,12 @@ class GroupFilter:
         for demand, step in zip(group.demand, resources, strict=True):
             fitting = remaining.after(step)
             parts.append(RequestPart(suffix, (demand,), fitting.own, fitting.shared))
-            roots = roots & reached(self._cloud, fitting.own, fitting.shared)
+            roots = roots & self._cloud.reached(fitting.own, fitting.shared)
             self._listener.part(suffix, step, remaining, fitting)
         for step in traits:
             own = np.logical_or.reduce([part.own for part in parts]) & step.own
             shared = np.logical_or.reduce([part.shared for part in parts]) & step.shared
-            roots = roots & reached(self._cloud, own, shared)
+            roots = roots & self._cloud.reached(own, shared)
             self._listener.traits_of_tree(suffix, step, own, shared)
         return FilteredGroup(suffix, tuple(parts), roots, tuple(step.own for step in traits))
 

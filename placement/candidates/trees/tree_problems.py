@@ -78,7 +78,7 @@ class AnchorTrees:
         lending = np.zeros(len(sharing), np.bool_)
         for _, shared in self._masks:
             lending |= shared[sharing]
-        self.lenders = Lenders(trees, sharing[lending].tolist())
+        self.lenders = Lenders(trees, sharing[lending].tolist()) if lending.any() else None
         self._sharing = set(sharing.tolist()) if self.lenders else set()
         self._known: dict[_Key, TreeSolutions] = {}
 

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.tree_problem import bits
 from placement.extensions.explain.conditions import (
@@ -120,8 +119,8 @@ def _of_group(
     for condition in group.of_tree:
         own = np.logical_or.reduce([own for own, _ in able]) & condition.own
         shared = np.logical_or.reduce([shared for _, shared in able]) & condition.shared
-        failing = left & ~reached(snapshot, own, shared)
-        anywhere = reached(snapshot, condition.own, condition.shared)
+        failing = left & ~snapshot.reached(own, shared)
+        anywhere = snapshot.reached(condition.own, condition.shared)
         yield TreeConflict(suffix, (condition,), failing & ~anywhere)
         amounts = (one for part in group.parts for one in part if one.reason is Reason.CAPACITY)
         yield TreeConflict(suffix, (condition, *amounts), failing & anywhere, joint=True)

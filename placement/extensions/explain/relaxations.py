@@ -12,7 +12,6 @@ import numpy as np
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.free_amounts import LARGEST
-from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import Search
@@ -247,9 +246,9 @@ def _otherwise_fitting(
                 found = own | shared
             for condition in rest:
                 roots = roots if condition.roots is None else roots & condition.roots
-            roots = roots & reached(snapshot, own, shared)
+            roots = roots & snapshot.reached(own, shared)
         for condition in group.of_tree:
-            roots = roots & reached(snapshot, condition.own, condition.shared)
+            roots = roots & snapshot.reached(condition.own, condition.shared)
     if not len(snapshot.sharing):
         return found & roots[snapshot.forest.root]
     return found & (roots[snapshot.forest.root] | _lending(snapshot, found))

@@ -7,7 +7,6 @@ import collections
 import dataclasses
 
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.sharing_providers import reached
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.mask_steps import MaskStep, Remaining, StepListener
@@ -79,7 +78,7 @@ class Steps(StepListener):
 
     def step(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
         """Note a step that each provider of the group has to pass."""
-        left = self.left & reached(self._snapshot, after.own, after.shared)
+        left = self.left & self._snapshot.reached(after.own, after.shared)
         trees = int(self.left.sum())
         self.left = left if step.roots is None else left & step.roots
         providers = (int(before.providers.sum()), int(after.providers.sum()))

@@ -1,8 +1,9 @@
 """Which trees a sharing provider serves."""
 
+import numpy as np
 import pytest
 
-from placement.candidates.cloud.sharing_providers import Lenders, reached_roots
+from placement.candidates.cloud.sharing_providers import Lenders
 from placement.candidates.cloud.tree_subset import AllTrees
 from tests.unit.placement.candidates.snapshots import child, host
 
@@ -24,7 +25,11 @@ def snapshot(clouds):
 
 
 def test_every_tree_with_a_provider_in_the_aggregate_is_reached(snapshot):
-    reached = reached_roots(snapshot, [snapshot.slot("s")])
+    nobody = np.zeros(snapshot.size, np.bool_)
+    shared = nobody.copy()
+    shared[snapshot.slot("s")] = True
+
+    reached = snapshot.reached(nobody, shared)
 
     assert [snapshot.register.uuids[slot] for slot in reached.nonzero()[0]] == ["s", "a", "b"]
 
