@@ -23,12 +23,12 @@ import numpy as np
 from placement.candidates.cloud.columns import Numbers, Slots
 from placement.candidates.cloud.prepared_texts import SEPARATOR
 from placement.candidates.cloud.summaries import Summaries
-from placement.candidates.cloud.uuid_table import LENGTH
 from placement.candidates.search import FoundCandidates
 from placement.candidates.slots import WholeSlot
 from placement.candidates.tree_problem import RequestShape
 from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFamily
 from placement.microversions import Version
+from placement.storage.uuid_rows import LENGTH
 
 ALLOCATIONS_BY_PROVIDER: Version = (1, 12)
 NESTED: Version = (1, 29)

@@ -12,10 +12,10 @@ from placement.candidates.cloud.forest import Forest
 from placement.candidates.cloud.key_sets import KeySets, SlotSet
 from placement.candidates.cloud.patched_array import Integers, Patched
 from placement.candidates.cloud.prepared_texts import PreparedTexts
-from placement.candidates.cloud.register import Register
+from placement.candidates.cloud.register import Register, UuidTable
 from placement.candidates.cloud.snapshot import Names, Snapshot
-from placement.candidates.cloud.uuid_table import UuidRows
 from placement.storage.database.engine import Connection
+from placement.storage.uuid_rows import LENGTH, Rows, Uuids
 from placement.storage.whole_cloud import snapshot_reads as reads
 from placement.storage.whole_cloud import whole_tables
 
@@ -60,10 +60,10 @@ def names(connection: Connection) -> Names:
 
 def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
     """Return the register, and by slot: ids of parents (-1: none), ids of roots, generations."""
-    uuids = UuidRows()
+    uuids: list[Uuids] = []
     parts: list[Wide] = []
     for ids, texts, *numbers in whole_tables.providers(connection):
-        uuids.add(texts)
+        uuids.append(texts)
         parts.append(np.array([ids, *numbers]))
     table: Wide = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), np.int64)
     order = None
@@ -72,7 +72,21 @@ def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
         order = np.argsort(table[0])
         table = table[:, order]
     ids, parents, roots, generations = map(np.ascontiguousarray, table)
-    return Register.of(ids, uuids.table(order)), parents, roots, generations
+    return Register.of(ids, _uuid_table(uuids, order)), parents, roots, generations
+
+
+def _uuid_table(parts: Sequence[Uuids], order: npt.NDArray[np.intp] | None) -> UuidTable:
+    """Return all uuids in an order of theirs; None: that in which they were read."""
+    rows: Rows = np.concatenate([part.rows for part in parts] or [np.zeros((0, LENGTH), np.uint8)])
+    odd: dict[int, str] = {}
+    count = 0
+    for part in parts:
+        odd |= {count + place: uuid for place, uuid in part.odd.items()}
+        count += len(part.rows)
+    if order is not None:
+        rows = rows[order]
+        odd = odd and {new: odd[old] for new, old in enumerate(order.tolist()) if old in odd}
+    return UuidTable.of_rows(rows, odd)
 
 
 def _columns(

@@ -1,4 +1,4 @@
-"""Which provider has which slot, through changes."""
+"""Which provider has which slot, through changes; uuids as rows of bytes."""
 
 import uuid
 
@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.candidates.cloud import register
-from placement.candidates.cloud.register import Register
-from placement.candidates.cloud.uuid_table import UuidTable
-from placement.storage.uuid_rows import uuid_rows
+from placement.candidates.cloud.register import Register, UuidTable
+from placement.storage.uuid_rows import LENGTH, uuid_rows
 from tests.extent import examples
 
 #: some are not spelled as usual
@@ -23,9 +22,13 @@ def _many(request, monkeypatch):
     monkeypatch.setattr(register, "_MANY", request.param)
 
 
+def table_of(uuids):
+    return UuidTable.of_rows(*uuid_rows(uuids))
+
+
 def a_register(providers):
     ids = sorted(providers)
-    table = UuidTable.of_rows(*uuid_rows([providers[key] for key in ids]))
+    table = table_of([providers[key] for key in ids])
     return Register.of(np.array(ids, np.int64), table)
 
 
@@ -75,3 +78,39 @@ def test_an_unknown_provider_has_no_slot():
     with pytest.raises(KeyError):
         found.slot_of_uuid[UUIDS[2]]
     assert found.slot_of_uuid.get("short") is None
+
+
+def test_a_table_of_uuids_that_grows_leaves_the_old_one_as_it_was():
+    old = table_of([f"{number:036}" for number in range(256)])
+
+    new = old.with_more(["x" * LENGTH])
+
+    assert old.rows.shape == (256, LENGTH)
+    assert new.rows[255].tobytes() == f"{255:036}".encode()
+    assert new.rows[256].tobytes() == b"x" * LENGTH
+    assert new.even
+
+
+def test_a_table_says_when_a_uuid_has_another_length():
+    usual = table_of(["x" * LENGTH])
+
+    assert not usual.with_more(["short"]).even
+    assert not table_of(["x" * (LENGTH + 1)]).with_more(["x" * LENGTH]).even
+    assert usual.with_more([]).even
+
+
+def test_two_tables_that_grow_from_one_have_their_own_uuids():
+    old = table_of([f"{number:036}" for number in range(3)]).with_more([f"{3:036}"])
+
+    one, other = old.with_more(["a" * LENGTH]), old.with_more(["b" * LENGTH])
+
+    assert [table[4] for table in (one, other)] == ["a" * LENGTH, "b" * LENGTH]
+    assert len(old) == 4
+
+
+def test_uuids_of_another_length_are_found_at_their_slots():
+    usual = "x" * LENGTH
+
+    table = table_of(["first", usual]).with_more([usual, "more", "last"])
+
+    assert list(table) == ["first", usual, usual, "more", "last"]
