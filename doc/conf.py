@@ -6,6 +6,7 @@ of the repository become downloads.
 """
 
 import configparser
+import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -102,13 +103,18 @@ def relative(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if page not in app.env.found_docs:
             LOG.warning("no page %s", page, location=reference)
             continue
-        elements = app.env.get_doctree(page).findall(nodes.Element)
-        # the name of a link with a text is an id, too, but of nothing that a built page shows; it
-        # takes the id of a section with the same title
-        ids = {each for one in elements if "refuri" not in one for each in one["ids"]}
-        if section not in ids:
+        if section not in sections(app, page):
             LOG.warning("no section %s in %s", section, page, location=reference)
         reference["refuri"] = app.builder.get_relative_uri(docname, page) + f"#{section}"
+
+
+@functools.cache
+def sections(app: Sphinx, page: str) -> set[str]:
+    """Return the ids that a built page has."""
+    elements = app.env.get_doctree(page).findall(nodes.Element)
+    # the name of a link with a text is an id, too, but of nothing that a built page shows; it takes
+    # the id of a section with the same title
+    return {each for one in elements if "refuri" not in one for each in one["ids"]}
 
 
 class Block(CodeBlock):

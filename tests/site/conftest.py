@@ -1,7 +1,6 @@
-"""Selects the tests of this folder: they build the site of doc/ with Sphinx.
+"""Selects the tests of this folder: they read the site that Sphinx made of doc/.
 
-Sphinx is not needed otherwise. So these tests run only if BERTH_SITE is set; the tox environment
-`docs` sets it.
+They run only if BERTH_SITE names its folder. The tox environment `docs` builds it there.
 """
 
 import os
