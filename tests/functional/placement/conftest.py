@@ -48,11 +48,15 @@ def own_logging():
     levels = _levels()
     yield
     root.handlers[:] = handlers
+    changed = []
     for name, level in _levels().items():
         before = levels.get(name, logging.NOTSET)
-        # It has all loggers forget what they cached; setting the attribute would not.
         if level != before:
-            logging.getLogger(name).setLevel(before)
+            changed.append(logging.getLogger(name))
+            changed[-1].level = before
+    # one call has all loggers forget what they cached; setting the attribute has not
+    for logger in changed[:1]:
+        logger.setLevel(logger.level)
 
 
 def _levels():
