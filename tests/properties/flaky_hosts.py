@@ -180,3 +180,15 @@ class Host:
     def reach(self, trouble):
         """Change how the host reaches placement."""
         self.trouble = self.adapter.trouble = trouble
+
+
+class SpawnFailed(Exception):
+    """What a hypervisor may say amid a claim."""
+
+
+REFUSALS = (SpawnFailed, exceptions.NovaException, ClientException)
+TASKS = {
+    "resize": "resize_prep",
+    "live-migration": "migrating",
+    "evacuation": "rebuilding",
+}

@@ -26,12 +26,15 @@ from tests.properties.flaky_hosts import (
     DEVICES,
     FLAVORS,
     FUNCTION,
+    REFUSALS,
     RESERVED_MEMORY,
+    TASKS,
     WHOLE,
     WHOLE_ONES,
     EquippedDriver,
     Guest,
     Host,
+    SpawnFailed,
 )
 
 
@@ -184,8 +187,8 @@ class World:
         try:
             with host.tracker.instance_claim(CONTEXT, instance, host.name, given):
                 if fails:
-                    raise _SpawnFailed
-        except _REFUSALS:
+                    raise SpawnFailed
+        except REFUSALS:
             self._bury(guest)
             return False
         self._check_orders(host, given, instance.pci_devices)
@@ -235,7 +238,7 @@ class World:
         instance = self.instance(guest)
         try:
             host.tracker.instance_claim(CONTEXT, instance, host.name, given)
-        except _REFUSALS:
+        except REFUSALS:
             if guest.by_scheduler:
                 self.conductor.delete_allocation_for_instance(CONTEXT, guest.uuid, force=True)
             with self.changed(guest) as instance:
@@ -260,7 +263,7 @@ class World:
         guest.migration, guest.source, guest.dest = migration.id, instance.host, host.name
         guest.moves_to, guest.phase = flavor or guest.flavor, f"{kind} scheduled"
         with self.changed(guest) as instance:
-            instance.task_state = _TASKS[kind]
+            instance.task_state = TASKS[kind]
         self.move_to_migration(guest)
         guest.given = self.schedule(guest, host, guest.moves_to)
 
@@ -285,8 +288,8 @@ class World:
                 )
             with claim:
                 if fails:
-                    raise _SpawnFailed
-        except _REFUSALS:
+                    raise SpawnFailed
+        except REFUSALS:
             self._give_up(guest, "error")
             return False
         self._check_orders(host, given, instance.migration_context.new_pci_devices)
@@ -493,15 +496,3 @@ class World:
 
 def _named(pool):
     return [(pool, pool)] if pool else []
-
-
-class _SpawnFailed(Exception):
-    """What a hypervisor may say amid a claim."""
-
-
-_REFUSALS = (_SpawnFailed, exceptions.NovaException, ClientException)
-_TASKS = {
-    "resize": "resize_prep",
-    "live-migration": "migrating",
-    "evacuation": "rebuilding",
-}

@@ -26,7 +26,7 @@ DRIVERS = (
     "test_ironic_nodes.py",
 )
 #: these, too, in a thorough run
-MORE = ("test_libvirt_reshapes.py", "test_pci_in_placement.py")
+MORE = ("test_libvirt_gpus.py", "test_libvirt_reshapes.py", "test_pci_in_placement.py")
 #: what is told of a role that is missing
 ROLE = "test_report_client_reshape.py::test_a_caller_without_the_service_role_fails_to_reshape"
 #: C: report client, R: reshape, A: tracker-written allocations

@@ -1,180 +1,40 @@
 """The libvirt driver's reshapes through tracker, client and service (compute.md §6.5–§6.9)."""
 
-import json
 from functools import partial
 from uuid import uuid4
 
 import pytest
 
 from compute import exceptions
-from compute.config.devices import register_types
 from compute.provider_tree import Resource
 from compute.records.instance import Instance
-from compute.records.migration import Migration
+from tests.functional.compute.libvirt_host import (
+    DISK_AND_CPU,
+    NETWORK,
+    SERVER,
+    elsewhere,
+    flat,
+    known,
+    migrating,
+    places_of,
+    pool,
+    start,
+    tree_of,
+)
 from tests.unit.virt.libvirt.older_driver import OlderDriver
 from tests.unit.virt.node.hosts import (
     FACTS,
     GPUS,
     TYPE,
-    KnownHost,
     floating,
     mdev_uuid,
     mediated,
     network_card,
     pinned,
 )
-from virt.libvirt import LibvirtDriver
 from virt.node.facts import Processor
 
-SERVER = {"DISK_GB": 20, "MEMORY_MB": 2048, "VCPU": 2}
-DISK_AND_CPU = {"VCPU": 2, "DISK_GB": 20}
-NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
-
-
-@pytest.fixture
-def known(host):
-    """Return the hypervisor that the host's driver reads."""
-    return KnownHost(hostname=host.name)
-
-
-@pytest.fixture
-def start(host, known):
-    """Start the service, after setting options (`group__option=value`)."""
-
-    def start(driver=LibvirtDriver, **options):
-        for name, value in options.items():
-            group, _, option = name.rpartition("__")
-            host.conf.set_override(option, value, group or None)
-        return host.start(partial(driver, host_info=known))
-
-    return start
-
-
-@pytest.fixture
-def flat(host, start):
-    """Report the host as a service without any of these features did."""
-    start()
-    return host
-
-
-@pytest.fixture
-def elsewhere(outsider):
-    """Another host's provider."""
-    return outsider.provider(
-        inventory={"VCPU": {"total": 99}, "VGPU": {"total": 99}, "DISK_GB": {"total": 999}}
-    )
-
-
-@pytest.fixture
-def pool(outsider, flat):
-    """Storage shared with the host, of which somebody on another host holds 100."""
-    aggregate = str(uuid4())
-    outsider.set_aggregates(flat.uuid, [aggregate])
-    pool = outsider.provider(
-        inventory={"DISK_GB": {"total": 500}},
-        traits=["MISC_SHARES_VIA_AGGREGATE"],
-        aggregates=[aggregate],
-    )
-    pool_user = outsider.allocate({pool: {"DISK_GB": 100}})
-    yield pool
-    assert outsider.allocations(pool_user) == {pool: {"DISK_GB": 100}}
-
-
-def tree_of(outsider, host):
-    """name without the host's → uuid"""
-    found = outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
-    return {
-        row["name"].removeprefix(f"{host.name}_"): row["uuid"]
-        for row in found["resource_providers"]
-    }
-
-
-def places_of(outsider, query):
-    """Return the providers of each candidate."""
-    found = outsider.call("GET", f"/allocation_candidates?{query}")
-    return [set(one["allocations"]) for one in found["allocation_requests"]]
-
-
-def migrating(host, outsider, instance, resources, status="pre-migrating"):
-    """Make a migration to another host that holds the instance's resources."""
-    migration = Migration(instance, status=status, source_compute=host.name, source_node=host.name)
-    migration.dest_compute = migration.dest_node = "another"
-    host.cell.migrations.create(migration)
-    return outsider.allocate(resources, migration.uuid)
-
-
-class TestVGPU:
-    """R21, with the hypervisor's own facts."""
-
-    @pytest.fixture
-    def older(self, host, start, known):
-        known.change(
-            creatable={device: {TYPE: 0} for device in GPUS},
-            mediated_devices=mediated(dict(enumerate(GPUS, start=1))),
-        )
-        start(partial(OlderDriver, former={"VGPU": 3}))
-        return host
-
-    def nest(self, start):
-        start(devices__enabled_mdev_types=[TYPE])
-
-    def test_r21_vgpu_moves_to_the_gpus_and_nothing_of_another_host(
-        self, older, start, known, outsider, elsewhere
-    ):
-        first = outsider.allocate({older.uuid: {**SERVER, "VGPU": 1}, elsewhere: {"VGPU": 1}})
-        second = outsider.allocate({older.uuid: {"VGPU": 1}})
-        stranger = outsider.allocate({elsewhere: {"VGPU": 5}})
-        known.there = [
-            floating(first, mediated_devices=[mdev_uuid(1)]),
-            floating(second, mediated_devices=[mdev_uuid(3)]),
-        ]
-        self.nest(start)
-        tree = tree_of(outsider, older)
-        assert "VGPU" not in outsider.totals(older.uuid)
-        assert {outsider.totals(tree[gpu])["VGPU"] for gpu in GPUS} == {1}
-        assert outsider.allocations(first) == {
-            older.uuid: SERVER,
-            tree[GPUS[0]]: {"VGPU": 1},
-            elsewhere: {"VGPU": 1},
-        }
-        assert outsider.allocations(second) == {tree[GPUS[2]]: {"VGPU": 1}}
-        assert outsider.allocations(stranger) == {elsewhere: {"VGPU": 5}}
-
-    def test_r21_a_migration_ends_the_service_and_moves_nothing(
-        self, older, start, known, outsider
-    ):
-        guest = outsider.allocate({older.uuid: {"VGPU": 1}})
-        migration = migrating(older, outsider, guest, {older.uuid: {"VGPU": 1}})
-        known.there = [floating(guest, mediated_devices=[mdev_uuid(1)])]
-        with pytest.raises(exceptions.ReshapeFailed, match=migration):
-            self.nest(start)
-        assert older.moves() == 0
-        for consumer in (guest, migration):
-            assert outsider.allocations(consumer) == {older.uuid: {"VGPU": 1}}
-
-    def test_r21_a_mismatch_is_a_warning_and_the_devices_count(
-        self, older, start, known, outsider, caplog
-    ):
-        guest = outsider.allocate({older.uuid: {**SERVER, "VGPU": 2}})
-        known.there = [floating(guest, mediated_devices=[mdev_uuid(2)])]
-        self.nest(start)
-        gpu = tree_of(outsider, older)[GPUS[1]]
-        assert outsider.allocations(guest) == {older.uuid: SERVER, gpu: {"VGPU": 1}}
-        assert guest in caplog.text
-
-    def test_a_gpu_that_vanished_goes_when_its_guests_are_gone(self, host, start, known, outsider):
-        known.change(creatable={GPUS[0]: {TYPE: 1}, GPUS[1]: {TYPE: 1}})
-        self.nest(start)
-        gpu = tree_of(outsider, host)[GPUS[0]]
-        guest = outsider.allocate({gpu: {"VGPU": 1}})
-        known.change(creatable={GPUS[1]: {TYPE: 1}})
-        (failure,) = host.update().failures.values()
-        assert isinstance(failure, exceptions.ResourceProviderSyncFailed)
-        assert f"{host.name}_{GPUS[0]}" in str(failure)
-        assert outsider.exists(gpu)
-        outsider.call("DELETE", f"/allocations/{guest}")
-        assert host.update().failures == {}
-        assert set(tree_of(outsider, host)) == {host.name, GPUS[1]}
+__all__ = ["elsewhere", "flat", "known", "pool", "start"]
 
 
 class TestPCPU:
@@ -222,22 +82,6 @@ class TestPCPU:
         with pytest.raises(exceptions.ReshapeNeeded):
             flat.update()
         assert flat.adapter.writes[sent:] == []
-
-
-def test_each_gpu_offers_the_type_that_its_group_says(host, start, known, outsider):
-    both = {"big": 16, "small": 8}
-    known.change(creatable={GPUS[0]: both, GPUS[1]: both})
-    host.conf.set_override("enabled_mdev_types", ["big", "small"], "devices")
-    register_types(host.conf)
-    start(
-        mdev_big__device_addresses=["0000:84:00.0"],
-        mdev_big__max_instances=4,
-        mdev_small__device_addresses=["0000:85:00.0"],
-        mdev_small__mdev_class="CUSTOM_SMALL_GPU",
-    )
-    tree = tree_of(outsider, host)
-    totals = [outsider.totals(tree[gpu]) for gpu in GPUS[:2]]
-    assert totals == [{"VGPU": 4}, {"CUSTOM_SMALL_GPU": 8}]
 
 
 class TestMemoryEncryption:
@@ -406,21 +250,6 @@ class TestSharedDisk:
             start(**self.OPTIONS)
         assert outsider.allocations(consumer) == {flat.uuid: {"DISK_GB": 450}}
         assert "DISK_GB" in outsider.totals(flat.uuid)
-
-
-def test_r24_a_class_of_mediated_devices_is_renamed_with_its_allocations(
-    host, start, known, outsider
-):
-    known.change(creatable={GPUS[0]: {TYPE: 4}})
-    start(devices__enabled_mdev_types=[TYPE], berth__mdev_classes={TYPE: "CUSTOM_GPU"})
-    gpu = tree_of(outsider, host)[GPUS[0]]
-    consumers = [outsider.allocate({gpu: {"CUSTOM_GPU": n}, host.uuid: SERVER}) for n in (1, 2)]
-    start(berth__mdev_classes={}, berth__renamed_resource_classes={"CUSTOM_GPU": "VGPU"})
-    reshapes = [host.moves()]
-    start()
-    assert [*reshapes, host.moves()] == [1, 0]
-    assert outsider.totals(gpu) == {"VGPU": 4}
-    assert [outsider.allocations(one)[gpu] for one in consumers] == [{"VGPU": 1}, {"VGPU": 2}]
 
 
 class TestTrouble:

@@ -1,4 +1,4 @@
-"""XML of libvirt's test hypervisor."""
+"""XML of libvirt's test hypervisor, and what a tree has below its node."""
 
 from tests.unit.virt.node.hosts import TYPE, mdev_uuid
 
@@ -123,3 +123,9 @@ def capabilities_xml(cells=((0, "0-3", 8192), (1, "4-7", 8192)), cpu="", threads
         f"<topology sockets='1' dies='1' cores='4' threads='{threads}'/></cpu>"
         f"<topology><cells num='{len(cells)}'>{described}</cells></topology></host></capabilities>"
     )
+
+
+def children(tree):
+    """name without the node's → inventory"""
+    below = (tree.data(uuid) for uuid in tree.get_provider_uuids("host1")[1:])
+    return {one.name.removeprefix("host1_"): one.inventory for one in below}

@@ -11,6 +11,10 @@ from placement.storage.feed.change_feed import ChangeKind
 HOST = {"name": "host", "inventories": {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 64}}}
 
 
+def nobody(live):
+    """No thread audits."""
+
+
 def picture(snapshot):
     """All that a snapshot says, by uuid and name, whatever its slots are."""
     forest, names = snapshot.forest, snapshot.names

@@ -5,7 +5,7 @@ import pytest
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from tests.clock import Clock
 from tests.databases.connections import connections
-from tests.functional.placement.candidates.snapshot.comparing import HOST
+from tests.functional.placement.candidates.snapshot.comparing import HOST, nobody
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
 
@@ -45,3 +45,8 @@ def clock():
 @pytest.fixture
 def live(database, clock):
     return LiveSnapshot(database, clock=clock)
+
+
+@pytest.fixture
+def audited(database, clock):
+    return LiveSnapshot(database, audit_interval=60, clock=clock, watch=nobody)

@@ -8,8 +8,8 @@ from placement.candidates.live.foreign_writers import AUTO, WATCHED, OtherWriter
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage.feed import change_feed
 from placement.storage.feed.generation_look import ALL_KINDS
-from tests.functional.placement.candidates.snapshot.comparing import record, use
-from tests.functional.placement.candidates.snapshot.test_audit import CLOUD, WARNING, nobody
+from tests.functional.placement.candidates.snapshot.comparing import nobody, record, use
+from tests.functional.placement.candidates.snapshot.test_audit import CLOUD, WARNING
 from tests.functional.placement.topology import Cloud
 
 pytestmark = pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)

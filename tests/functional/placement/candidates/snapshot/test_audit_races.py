@@ -23,8 +23,13 @@ from placement.storage.tables import (
     resource_provider_aggregates,
     resource_providers,
 )
-from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, record, use
-from tests.functional.placement.candidates.snapshot.test_audit import CLOUD, WARNING, nobody
+from tests.functional.placement.candidates.snapshot.comparing import (
+    assert_fresh,
+    nobody,
+    record,
+    use,
+)
+from tests.functional.placement.candidates.snapshot.test_audit import CLOUD, WARNING
 from tests.functional.placement.topology import Cloud
 from tests.patience import PATIENCE
 

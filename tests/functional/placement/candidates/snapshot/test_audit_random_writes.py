@@ -18,8 +18,8 @@ from placement.storage.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from tests.functional.placement.candidates.snapshot.comparing import assert_fresh
-from tests.functional.placement.candidates.snapshot.test_audit import CLOUD, nobody
+from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, nobody
+from tests.functional.placement.candidates.snapshot.test_audit import CLOUD
 from tests.functional.placement.topology import Cloud
 
 pytestmark = pytest.mark.spread_over_databases

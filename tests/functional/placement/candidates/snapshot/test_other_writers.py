@@ -10,17 +10,13 @@ from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.storage import tables
 from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind
-from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, picture
+from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, nobody, picture
 from tests.functional.placement.candidates.snapshot.writes import WRITES, claim_more_and_less
 from tests.functional.placement.topology import Cloud
 
 pytestmark = pytest.mark.spread_over_databases
 
 RP = tables.resource_providers
-
-
-def nobody(live):
-    """No thread audits."""
 
 
 @pytest.fixture

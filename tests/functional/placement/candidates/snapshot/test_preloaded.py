@@ -8,14 +8,10 @@ from placement.candidates.live.foreign_writers import AUTO, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.cli.preloading import Preloading
 from placement.errors import DatabaseUnavailable
-from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, use, used
+from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, nobody, use, used
 from tests.functional.placement.candidates.snapshot.writes import new_names
 
 pytestmark = pytest.mark.spread_over_databases
-
-
-def nobody(live):
-    """No thread audits."""
 
 
 @pytest.fixture
