@@ -7,6 +7,7 @@ formatter shows, and as `duration_ms` and `statements` for an operator's own for
 because the line takes a seventh of the time of a small request.
 """
 
+import contextlib
 import logging
 import re
 import time
@@ -19,6 +20,7 @@ from placement.http.environ import (
     DATABASE_SECONDS,
     RETRIES,
     ROUTE,
+    STAND_IN,
     STATEMENTS,
     VERSION,
     Environ,
@@ -161,7 +163,7 @@ class StatementCounting:
             count()
             return start_response(status, headers, exc_info)
 
-        database.answers(True)
+        database.answers(True, environ.get(STAND_IN, contextlib.nullcontext))
         try:
             return self.application(environ, start)
         except Exception:

@@ -2,12 +2,13 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer
 from placement.storage import stored_names
-from placement.storage.database.compiled import Compiled
+from placement.storage.database.compiled import Compiled, RowLock
 from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection
 from placement.storage.driver import list_parameters
@@ -24,20 +25,23 @@ _STATES = sa.select(
     consumers.c.user_id,
     consumers.c.consumer_type_id,
 )
-_BY_UUID = _STATES.where(among(consumers.c.uuid, "uuids")).order_by(consumers.c.id)
-_BY_ID = _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id)
+_BY_UUID = _STATES.where(among(consumers.c.uuid, "uuids"))
+_BY_ID = _STATES.where(among(consumers.c.id, "ids"))
 _IDS = Compiled(sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids")))
-#: by whether the statement waits for consumers that others have locked
-_LOCK = {
-    wait: Compiled(_BY_UUID.with_for_update(skip_locked=not wait), waits=wait)
-    for wait in (True, False)
-}
-_LOCK_NUMBERED = {
-    wait: Compiled(
-        by_primary_key(_BY_ID.with_for_update(skip_locked=not wait), consumers), waits=wait
+
+
+def _locking(rows: sa.Select[Any], wait: bool, by_index: bool = True) -> Compiled:
+    """Make the statement that locks rows in id order."""
+    question = rows.order_by(consumers.c.id).with_for_update(skip_locked=not wait)
+    return Compiled(
+        question if by_index else by_primary_key(question, consumers),
+        waits=RowLock(rows, consumers) if wait else None,
     )
-    for wait in (True, False)
-}
+
+
+#: by whether the statement waits for consumers that others have locked
+_LOCK = {wait: _locking(_BY_UUID, wait) for wait in (True, False)}
+_LOCK_NUMBERED = {wait: _locking(_BY_ID, wait, by_index=False) for wait in (True, False)}
 #: what an `Owner` is made of, and the rows that have it
 OWNER = (
     projects.c.external_id,

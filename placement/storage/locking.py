@@ -4,6 +4,8 @@ import enum
 
 import sqlalchemy as sa
 
+from placement.storage.database.compiled import RowLock
+
 
 class Hold(enum.Enum):
     """Why a transaction locks a provider, from the weakest lock to the strongest.
@@ -30,6 +32,11 @@ def locking(statement: sa.Select, hold: Hold, wait: bool = True) -> sa.Select:
     return statement.with_for_update(
         read=hold is Hold.REFERENCE, key_share=hold is not Hold.PLACE, skip_locked=not wait
     )
+
+
+def row_lock(rows: sa.Select, table: sa.Table, hold: Hold) -> RowLock:
+    """Return what a statement waits for that locks these rows of a table."""
+    return RowLock(rows, table, read=hold is Hold.REFERENCE, key_share=hold is not Hold.PLACE)
 
 
 def by_primary_key(statement: sa.Select, table: sa.Table) -> sa.Select:

@@ -15,7 +15,7 @@ from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.list_parameters import among, parts
-from placement.storage.locking import Hold, by_primary_key, locking
+from placement.storage.locking import Hold, by_primary_key, locking, row_lock
 from placement.storage.tables import resource_providers as providers
 
 _parent = providers.alias("parent")
@@ -62,22 +62,23 @@ _FIND = {
     (True, True): _NODES.where(sa.or_(_NAMED, _NUMBERED)),
 }
 _FOUND = {key: Compiled(question) for key, question in _FIND.items()}
-_LOCK = {
-    (*key, hold): Compiled(locking(question.order_by(providers.c.id), hold), waits=True)
-    for key, question in _FIND.items()
-    for hold in Hold
-}
-_LOCK_FREE = Compiled(locking(_NODES.where(_NAMED), Hold.CONTENT, wait=False))
-_LOCK_NUMBERED = {
-    hold: Compiled(
-        by_primary_key(locking(_FIND[False, True].order_by(providers.c.id), hold), providers),
-        waits=True,
+
+
+def _waiting(rows: sa.Select[Any], hold: Hold, by_index: bool = True) -> Compiled:
+    """Make the statement that locks rows in id order, and waits for them."""
+    question = locking(rows.order_by(providers.c.id), hold)
+    return Compiled(
+        question if by_index else by_primary_key(question, providers),
+        waits=row_lock(rows, providers, hold),
     )
-    for hold in Hold
-}
+
+
+_LOCK = {(*key, hold): _waiting(question, hold) for key, question in _FIND.items() for hold in Hold}
+_LOCK_FREE = Compiled(locking(_NODES.where(_NAMED), Hold.CONTENT, wait=False))
+_LOCK_NUMBERED = {hold: _waiting(_FIND[False, True], hold, by_index=False) for hold in Hold}
 _PLACE = _NODES.where(providers.c.uuid == sa.bindparam("uuid"))
 _SEE = Compiled(_PLACE)
-_LOCK_ONE = {hold: Compiled(locking(_PLACE, hold)) for hold in Hold}
+_LOCK_ONE = {hold: _waiting(_PLACE, hold) for hold in Hold}
 _OF_TREES = Compiled(
     _NODES.where(among(providers.c.root_provider_id, "roots")).order_by(providers.c.id)
 )

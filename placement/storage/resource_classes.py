@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from placement.domain.names import FIRST_CUSTOM_CLASS_ID
 from placement.errors import IdsUsedUp, ResourceClassNotFound
 from placement.storage.database import galera_locks
-from placement.storage.database.compiled import Compiled
+from placement.storage.database.compiled import Compiled, RowLock
 from placement.storage.database.engine import Connection
 from placement.storage.driver.list_parameters import among, parts
 from placement.storage.tables import allocations, inventories, resource_classes, utcnow
@@ -25,7 +25,9 @@ _NAMED = sa.select(resource_classes.c.id, resource_classes.c.name).where(
     among(resource_classes.c.name, "names")
 )
 _BY_NAME = Compiled(_NAMED)
-_BY_NAME_SHARED = Compiled(_NAMED.with_for_update(read=True))
+_BY_NAME_SHARED = Compiled(
+    _NAMED.with_for_update(read=True), waits=RowLock(_NAMED, resource_classes, read=True)
+)
 _BY_ID = Compiled(
     sa.select(resource_classes.c.id, resource_classes.c.name).where(
         among(resource_classes.c.id, "ids")

@@ -47,4 +47,4 @@ def test_a_write_waits_for_a_lock_as_long_as_with_our_own_driver(empty_url, driv
     service = Service(with_driver(empty_url))
     limit = sa.text("SELECT current_setting('lock_timeout')")
     seen = service.database.write(lambda connection: connection.plain.execute(limit).scalar())
-    assert seen == "6s"
+    assert seen == "500ms"

@@ -112,15 +112,21 @@ def test_a_session_of_its_own_is_known_and_keeps_its_limit(database):
 
     info, limit = database.write(look)
     assert (info[BATCHES], info[LIMITS_LOCKS], PREPARED in info) == (True, True, True)
-    assert limit == "6s"
+    assert limit == "500ms"
 
 
-@pytest.mark.parametrize(("own", "kept"), [("100ms", "100ms"), ("1min", "6s"), ("0", "6s")])
-def test_an_operator_s_limit_for_locks_stays_if_it_is_shorter(database_url, own, kept):
+LIMITS = "SELECT current_setting('lock_timeout'), current_setting('berth.long_wait')"
+
+
+@pytest.mark.parametrize(
+    ("own", "short", "long"),
+    [("100ms", "100ms", 100), ("2s", "500ms", 2000), ("1min", "500ms", 6000), ("0", "500ms", 6000)],
+)
+def test_an_operator_s_limit_for_locks_stays_if_it_is_shorter(database_url, own, short, long):
     settings = DatabaseSettings(database_url, connection_parameters=f"options=-clock_timeout={own}")
     with contextlib.closing(Database(settings)) as opened:
-        question = sa.text("SELECT current_setting('lock_timeout')")
-        assert opened.read(lambda one: one.plain.execute(question).scalar()) == kept
+        found = opened.read(lambda one: one.plain.execute(sa.text(LIMITS)).one())
+        assert tuple(found) == (short, str(long))
 
 
 def test_behind_a_pooler_nothing_stays_in_a_session(database_url):
@@ -132,7 +138,7 @@ def test_behind_a_pooler_nothing_stays_in_a_session(database_url):
 
         info, limit = opened.write(look)
         assert (info[BATCHES], info.get(LIMITS_LOCKS), PREPARED in info) == (True, None, False)
-        assert limit == "6s"
+        assert limit == "500ms"
 
 
 def test_a_prepared_statement_that_is_gone_is_no_error(database):

@@ -7,11 +7,11 @@ from tests.faults.running import eventually
 
 _WAITING = {
     "postgresql": """
-        SELECT count(*) FROM pg_stat_activity
+        SELECT pid, xact_start FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'
     """,
     "mysql": """
-        SELECT count(*) FROM information_schema.innodb_trx t
+        SELECT t.trx_id, t.trx_started FROM information_schema.innodb_trx t
         JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
         WHERE p.db = database() AND t.trx_state = 'LOCK WAIT'
     """,
@@ -22,10 +22,15 @@ _WAITING = {
 UNOBSERVED = 0.15
 
 
+def waiting_transactions(url: str) -> list[tuple]:
+    """Return what tells the transactions apart that wait for another one's lock. Not for SQLite."""
+    time.sleep(UNOBSERVED)
+    return ask(url, _WAITING[kind_of(url)])
+
+
 def waiting(url: str) -> int:
     """Return how many transactions wait for another one's lock. Not for SQLite."""
-    time.sleep(UNOBSERVED)
-    return ask(url, _WAITING[kind_of(url)])[0][0]
+    return len(waiting_transactions(url))
 
 
 def wait_until_somebody_waits(url: str, count: int = 1) -> None:

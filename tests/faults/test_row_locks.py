@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import ask, connected
 from tests.faults.forking import running
-from tests.faults.locks import wait_until_somebody_waits
+from tests.faults.locks import wait_until_somebody_waits, waiting_transactions
+from tests.faults.running import eventually
 from tests.functional.placement.small_cloud import (
     NEW,
     OTHER_HOLDER,
@@ -201,18 +202,37 @@ def reshape(service):
     return service.post("/reshaper", {"inventories": stocks, "allocations": {}})
 
 
-@pytest.mark.parametrize("options", [{}], indirect=True, ids=["short limits"])
-@pytest.mark.parametrize("write", [several, reshape])
-def test_what_a_write_holds_while_it_waits_for_another_provider_is_given_back_in_between(
-    service, database_url, beside, write
-):
+def change_tree(service):
+    """Write the first provider's traits, and allocate from both."""
+    wanted = {"generation": 1, "traits": []}
+    held = {NEW: holding({uuid: {"VCPU": 1} for uuid in (ROOT, SECOND)})}
+    body = {"providers": {ROOT: wanted}, "allocations": held}
+    return service.put(f"/berth/v1/provider_trees/{ROOT}", body)
+
+
+def claim_both(service):
+    return claim(service, ROOT, SECOND)
+
+
+@pytest.mark.parametrize("write", [claim_both, several, reshape, change_tree])
+def test_a_write_holds_nothing_while_it_waits_for_long(service, database_url, beside, write):
+    """Another program may lock the one provider, and does so while the write still waits."""
     with transaction(database_url) as other:
         lock(other, SECOND)
-        beside(write, service)
-        wait_until_somebody_waits(database_url)
+        answer = beside(write, service)
+        eventually(lambda: waits_alone(database_url))
         assert claim(service, ROOT).status == 204
-        wanted = holding({ROOT: {"VCPU": 1}}, generation=1)
-        assert service.put(f"/allocations/{NEW}", wanted).status == 204
+        assert not answer.done()
+    assert answer.result().status in (200, 204, 409)
+
+
+def waits_alone(url):
+    """Return whether one transaction waits, and holds no lock of ROOT meanwhile."""
+    before = waiting_transactions(url)
+    with connected(url) as other:
+        question = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE SKIP LOCKED"
+        is_free = other.execute(sa.text(question), {"uuid": ROOT}).all()
+    return bool(is_free) and len(before) == 1 and before == waiting_transactions(url)
 
 
 #: a longer wait for a row, and seconds after which a server is silent

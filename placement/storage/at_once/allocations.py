@@ -38,7 +38,7 @@ from placement.storage.at_once.statement import (
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.connection import Connection
 from placement.storage.driver.list_parameters import among
-from placement.storage.locking import Hold, locking
+from placement.storage.locking import Hold, locking, row_lock
 from placement.storage.resource_classes import are_standard, ids_of
 from placement.storage.tables import (
     allocations,
@@ -57,15 +57,15 @@ MOST_ENTRIES = 100
 _LARGEST = 2**31 - 1
 
 
-def _lock_providers() -> sa.Select[Any]:
+def _providers() -> sa.Select[Any]:
+    """Return the providers that are requested, and those with stored allocations."""
     requested = sa.select(resource_providers.c.id).where(among(resource_providers.c.uuid, "named"))
     held = sa.select(allocations.c.resource_provider_id).where(
         among(allocations.c.consumer_id, "uuids")
     )
-    question = sa.select(resource_providers.c.id).where(
+    return sa.select(resource_providers.c.id).where(
         resource_providers.c.id.in_(sa.union(requested, held))
     )
-    return locking(question.order_by(resource_providers.c.id), Hold.CONTENT)
 
 
 _ASKER = rows(
@@ -234,7 +234,10 @@ def _stored(room: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
     return inserting(allocations, new_rows.where(so))
 
 
-_LOCK_PROVIDERS = Compiled(_lock_providers(), waits=True)
+_LOCK_PROVIDERS = Compiled(
+    locking(_providers().order_by(resource_providers.c.id), Hold.CONTENT),
+    waits=row_lock(_providers(), resource_providers, Hold.CONTENT),
+)
 #: by whether all consumers have to be new
 _WRITE = {are_new: Compiled(_write(are_new)) for are_new in (True, False)}
 

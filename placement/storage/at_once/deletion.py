@@ -5,19 +5,19 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.storage.at_once.statement import end, telling_usage
-from placement.storage.database.compiled import Compiled
+from placement.storage.database.compiled import Compiled, RowLock
 from placement.storage.database.connection import Connection
 from placement.storage.driver.list_parameters import among
 from placement.storage.tables import allocations, consumers
 
 _CONSUMER = sa.bindparam("consumer", type_=sa.String)
 _KEY = sa.literal_column("'berth.consumer'", sa.String)
+_FOUND = sa.select(consumers.c.id).where(among(consumers.c.uuid, "locked"))
 
 
 def _lock() -> sa.Select[Any]:
     """Lock the consumer, and note its id, for a consumer may be stored after that."""
-    found = sa.select(consumers.c.id).where(among(consumers.c.uuid, "locked")).with_for_update()
-    noted = sa.cast(found.subquery("locked").c.id, sa.String)
+    noted = sa.cast(_FOUND.with_for_update().subquery("locked").c.id, sa.String)
     return sa.select(sa.func.set_config(_KEY, noted, sa.true()))
 
 
@@ -33,7 +33,7 @@ def _delete() -> sa.Select[Any]:
     return sa.select(taken.c.id).add_cte(gone, nobody, appending)
 
 
-_LOCK = Compiled(_lock(), waits=True)
+_LOCK = Compiled(_lock(), waits=RowLock(_FOUND, consumers))
 _DELETE = Compiled(_delete())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 
-from placement.storage.database.compiled import Compiled
+from placement.storage.database.compiled import Compiled, RowLock
 from placement.storage.database.connection import Connection, StatementResult
 from placement.storage.driver.list_parameters import among
 from placement.storage.feed import change_feed, feed_lanes
@@ -111,18 +111,15 @@ def end(
     return connection.end_with(write, {**lane, "now": utcnow(), **values}, repeatable)
 
 
+_CONSUMERS = sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids"))
+
+
 def _lock_consumers() -> sa.Select[Any]:
-    found = (
-        sa.select(consumers.c.id)
-        .where(among(consumers.c.uuid, "uuids"))
-        .order_by(consumers.c.id)
-        .with_for_update()
-        .subquery("locked")
-    )
+    found = _CONSUMERS.order_by(consumers.c.id).with_for_update().subquery("locked")
     return sa.select(sa.func.set_config(_SETTING, in_one_text(found.c.id), sa.true()))
 
 
-_LOCK_CONSUMERS = Compiled(_lock_consumers(), waits=True)
+_LOCK_CONSUMERS = Compiled(_lock_consumers(), waits=RowLock(_CONSUMERS, consumers))
 
 
 def lock_consumers(connection: Connection, uuids: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ doesn't::
             .rows(cursor)           the rows found, as Python's values
 """
 
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -42,10 +43,10 @@ class Compiled:
 
     :param statement: lists of values in it are written with `among`. The columns of an INSERT are
         the names of the values that it is given, and those that have a default
-    :param waits: whether it waits for the locks of rows that lists among its values name
+    :param waits: the rows whose locks it waits for, which its values name; None: it waits for none
     """
 
-    def __init__(self, statement: sa.Executable, waits: bool = False) -> None:
+    def __init__(self, statement: sa.Executable, waits: "RowLock | None" = None) -> None:
         self.statement = statement
         self.waits = waits
         self._is_insert = isinstance(statement, sa.Insert)
@@ -69,6 +70,49 @@ class Compiled:
     @functools.cached_property
     def _lists(self) -> tuple[str, ...]:
         return lists_in(self.statement)
+
+
+class RowLock:
+    """What a locking statement waits for, as statements (see `lock_waits.py`).
+
+    `seen` finds the ids of the rows, `free` locks those that nobody has locked, and finds their
+    ids; both have the values of the statement. `one` locks the row of an `id`, and waits for it.
+
+    :param rows: the rows of `table` that the statement locks, without a lock
+    :param read: how strongly it locks them, as `with_for_update` says it
+    :param key_share: likewise
+    """
+
+    def __init__(
+        self,
+        rows: sa.Select[Any],
+        table: sa.Table,
+        read: bool = False,
+        key_share: bool = False,
+    ) -> None:
+        row_id = table.c.id
+        ids = rows.with_only_columns(row_id).order_by(None)
+        one = sa.select(row_id).where(row_id == sa.bindparam("id", type_=sa.Integer))
+        self.table = table.name
+        self.seen = Compiled(ids)
+        self.free = Compiled(ids.with_for_update(read=read, key_share=key_share, skip_locked=True))
+        self.one = Compiled(one.with_for_update(read=read, key_share=key_share))
+
+
+@dataclasses.dataclass(frozen=True)
+class Awaited:
+    """What one execution of a locking statement waits for.
+
+    :param values: of the statement
+    """
+
+    lock: RowLock
+    values: Values
+
+    @property
+    def count(self) -> int:
+        """How many values name the rows: not fewer than there are rows."""
+        return sum(len(some) if isinstance(some, list) else 1 for some in self.values.values())
 
 
 class DriverText:

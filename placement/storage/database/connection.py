@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from placement.storage.database.assumptions import Unusual
-from placement.storage.database.compiled import Compiled, DriverText, Rows
+from placement.storage.database.compiled import Awaited, Compiled, DriverText, Rows
 from placement.storage.database.engine_setup import StatementCount
 from placement.storage.database.lock_limits import LIMIT, is_limit, limited, note_if_stopped
+from placement.storage.driver import mysql_sessions, postgresql_sessions
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, Run, StatementDriver
 from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS, limit_of_locks
@@ -70,6 +71,7 @@ class Connection:
     :param statements: counts the statements
     :param driver: None: all statements go through SQLAlchemy
     :param assumes: whether the property `assumes` may be true
+    :param patient: whether it waits longer than shortly for each lock (`lock_waits.py`)
     """
 
     def __init__(
@@ -78,8 +80,10 @@ class Connection:
         statements: StatementCount,
         driver: StatementDriver | None,
         assumes: bool = False,
+        patient: bool = False,
     ) -> None:
         self._plain = plain
+        self._patient = patient
         self._statements = statements
         self._driver = driver
         self._pooled = plain.connection
@@ -96,8 +100,10 @@ class Connection:
         #: what begins the transaction, if it has not been sent yet
         self._beginning: list[Call] = []
         self._waiting: list[Call] = []
-        #: by the texts of the next message that wait for rows, how many values name these
-        self._rows_to_lock: dict[str, int] = {}
+        #: by the texts of the next message that wait for rows, which rows these are
+        self._rows_to_lock: dict[str, Awaited] = {}
+        #: what the statement waits for that runs or failed; None: it locks no rows by itself
+        self.awaited: Awaited | None = None
 
     @property
     def plain(self) -> sa.Connection:
@@ -128,6 +134,7 @@ class Connection:
         if not isinstance(statement, Compiled):
             return self.plain.execute(statement, values)
         if self._driver is None:
+            self.awaited = None if statement.waits is None else Awaited(statement.waits, values)
             found = self.plain.execute(statement.statement, values)
             rows = [tuple(row) for row in found] if found.returns_rows else []
             return StatementResult(rows, found.rowcount)
@@ -231,8 +238,8 @@ class Connection:
     ) -> tuple[DriverText, Call]:
         if not isinstance(values, list):
             form = statement.form(driver, values or {})
-            if statement.waits:
-                self._rows_to_lock[form.text] = sum(map(len, values.values()))
+            if statement.waits is not None:
+                self._rows_to_lock[form.text] = Awaited(statement.waits, values)
             return form, (form.text, form.placed(values or {}), False)
         form = statement.form(driver, values[0])
         text = form.text_for(len(values))
@@ -265,7 +272,9 @@ class Connection:
         for _ in waiting:
             self._statements.sent()
         if rows and LIMIT in self.info:
-            waiting = limited(self.dialect, self._driver, waiting, rows, self.info[LIMIT])
+            waiting = limited(
+                self.dialect, self._driver, waiting, rows, self.info[LIMIT], self._patient
+            )
         calls = [*beginning, *waiting, *ending]
         try:
             found = (run or self._driver.run)(self._pooled, calls)
@@ -273,7 +282,10 @@ class Connection:
                 return found
             return [one for one, call in zip(found, calls, strict=True) if not is_limit(call)]
         except BaseException as error:
-            note_if_stopped(error, self._driver.text_of(error), rows)
+            text = self._driver.text_of(error)
+            note_if_stopped(error, text, rows)
+            # without a text, the message had no other statement
+            self.awaited = rows.get(text) if text is not None else next(iter(rows.values()), None)
             self.is_ending &= not self._driver.stopped_before_the_last(error)
             self._raise(error, "; ".join(text for text, _, _ in calls), calls[-1][1])
         finally:
@@ -312,11 +324,14 @@ class Mode:
     :param begin: called first in each transaction. It is not a listener of SQLAlchemy's: an engine
         with such a listener costs each request more than the statement itself
     :param ending: what commits, if it can go in one message with the last statements
+    :param begin_patiently: called in place of `begin`, in a transaction that waits longer than
+        shortly for each lock (`lock_waits.py`); None: there is no difference
     """
 
     engine: sa.Engine
     begin: Callable[[Connection], object]
     ending: str | None = None
+    begin_patiently: Callable[[Connection], object] | None = None
 
 
 def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> tuple[Mode, Mode]:
@@ -328,12 +343,25 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
     if engine.dialect.name == "sqlite":
         return Mode(engine, _begin_sqlite_read), Mode(engine, _begin_sqlite_write)
     if engine.dialect.name in MYSQL:
-        return Mode(engine, _begin_nothing), Mode(engine, _begin_mysql_write)
+        return (
+            Mode(engine, _begin_nothing),
+            Mode(engine, _begin_mysql_write, begin_patiently=_begin_long_mysql_write),
+        )
     if engine.dialect.driver == "psycopg":
         read = f"{_BEGIN_READ} READ ONLY" if read_only else _BEGIN_READ
         return (
-            Mode(engine, lambda connection: connection.begin(read)),
-            Mode(engine, _begin_patient_write if patient else _begin_postgresql_write, "COMMIT"),
+            Mode(
+                engine,
+                lambda connection: connection.begin(read),
+                # for the lock of a table that is rebuilt
+                begin_patiently=lambda connection: _begin_longer(connection, read),
+            ),
+            Mode(
+                engine,
+                _begin_patient_write if patient else _begin_postgresql_write,
+                "COMMIT",
+                lambda connection: _begin_longer(connection, _BEGIN_WRITE),
+            ),
         )
     reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ"}
     if read_only:
@@ -343,6 +371,7 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
         Mode(
             engine.execution_options(isolation_level="READ COMMITTED"),
             _begin_nothing if patient else _limit_locks,
+            begin_patiently=_limit_locks_longer,
         ),
     )
 
@@ -350,12 +379,24 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
 def _begin_postgresql_write(connection: Connection) -> None:
     connection.begin(_BEGIN_WRITE)
     if not connection.info.get(LIMITS_LOCKS):
-        connection.begin(limit_of_locks(whole_session=False))
+        connection.begin(limit_of_locks(postgresql_sessions.SHORT_WAIT))
+
+
+def _begin_longer(connection: Connection, text: str) -> None:
+    connection.begin(text)
+    if connection.info.get(LIMITS_LOCKS):
+        connection.begin(postgresql_sessions.WAIT_LONGER)
+    else:
+        connection.begin(limit_of_locks(postgresql_sessions.LONG_WAIT))
 
 
 def _limit_locks(connection: Connection) -> None:
     # the driver begins the transaction with it
-    connection.plain.exec_driver_sql(limit_of_locks(whole_session=False))
+    connection.plain.exec_driver_sql(limit_of_locks(postgresql_sessions.SHORT_WAIT))
+
+
+def _limit_locks_longer(connection: Connection) -> None:
+    connection.plain.exec_driver_sql(limit_of_locks(postgresql_sessions.LONG_WAIT))
 
 
 def _begin_patient_write(connection: Connection) -> None:
@@ -377,3 +418,8 @@ def _begin_sqlite_write(connection: Connection) -> None:
 def _begin_mysql_write(connection: Connection) -> None:
     # for this transaction alone; SQLAlchemy would set the session's level and then set it back
     connection.begin("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+
+def _begin_long_mysql_write(connection: Connection) -> None:
+    connection.begin(mysql_sessions.wait_longer(connection.info))
+    _begin_mysql_write(connection)

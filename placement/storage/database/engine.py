@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import QueuePool
@@ -29,21 +30,24 @@ from placement.errors import (
 )
 from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.assumptions import Unusual
-from placement.storage.database.compiled import Compiled, Rows
+from placement.storage.database.compiled import Awaited, Compiled, Rows
 from placement.storage.database.connection import Connection as Connection
 from placement.storage.database.connection import Mode, modes
 from placement.storage.database.engine_setup import (
     Preparation,
+    StandIn,
     count_statements,
     dispose,
     make_engine,
     time_statements,
 )
+from placement.storage.database.lock_waits import LockWaits, StillLocked
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.driver.dialects import (
     COMMIT_FAILED,
     DEADLOCK,
     DISCONNECT,
+    LOCK_TIMEOUT,
     LONGEST_LOCK,
     OUTAGES,
     failure_of,
@@ -120,6 +124,7 @@ class Database:
         # SQLAlchemy can't log or comment a statement that it doesn't send
         logged = settings.connection_debug or settings.connection_trace
         self._driver = None if logged else driver_of(self.engine)
+        self._lock_waits = LockWaits(self.most_waiting)
         # also at the end of the process: SQLite then writes all data into the main database file
         self._end = weakref.finalize(self, dispose, self.engine, os.getpid())
 
@@ -144,13 +149,16 @@ class Database:
         is_bounded = pool.size() > 0 and overflow >= 0
         return max(1, (pool.size() + overflow) // 2) if is_bounded else _MOST_WAITING
 
-    def answers(self, whether: bool) -> None:
+    def answers(self, whether: bool, stand_in: StandIn = contextlib.nullcontext) -> None:
         """Say whether the calling thread answers a request from now on.
 
         The meter counts the statements of a request together with its answer, all at once. It
         counts other statements one by one.
+
+        :param stand_in: has another thread answer requests while a write of this one waits for
+            others' locks
         """
-        self._statements.of_request = whether
+        self._statements.of_request, self._statements.stand_in = whether, stand_in
 
     @property
     def repetitions(self) -> int:
@@ -304,7 +312,9 @@ class Database:
 
         Deadlocks don't use up tries. All writes lock in one order, so a deadlock means that another
         node of a cluster committed a change of the same rows first, and that may happen many times
-        in a row.
+        in a row. Nor does a try that waits for a lock shortly: the next one first waits for that
+        row alone. If it isn't known which row it is, or if none is locked, the server is slow or
+        the lock is no row's; then the next try waits for locks as long as it may.
 
         :param begun: when the first try began, if there was one already
         """
@@ -313,20 +323,25 @@ class Database:
         patience = self.patience if patience is None else patience
         longest = now - begun
         doubtful = False
+        awaited: Awaited | None = None
+        waits_longer = False
         longest_statement: float = math.inf
         assumes = True
         for attempt in itertools.count(1):
             last, committing = now, False
             connection: Connection | None = None
             try:
+                if awaited is not None:
+                    waits_longer = not self._wait_for(mode, awaited)
+                    awaited = None
                 with (
+                    self._statements.stand_in() if waits_longer else contextlib.nullcontext(),
                     turn.taken(patience - LONGEST_LOCK - (now - begun)),
                     mode.engine.connect() as plain,
                     plain.begin(),
                 ):
                     longest_statement = plain.info.get(LONGEST_STATEMENT, math.inf)
-                    connection = Connection(plain, self._statements, self._driver, assumes)
-                    mode.begin(connection)
+                    connection = self._begun(plain, mode, assumes, waits_longer)
                     result = operation(connection)
                     connection.settle(mode.ending)
                     committing = mode is self._writer
@@ -364,18 +379,61 @@ class Database:
                     raise OutcomeUnknown() from error
                 raise
             doubtful |= cause == COMMIT_FAILED or (committing and cause == DISCONNECT)
-            if cause != DEADLOCK:
+            waited_shortly = cause == LOCK_TIMEOUT and connection is not None and not waits_longer
+            if connection is not None:
+                awaited = connection.awaited if cause == LOCK_TIMEOUT else None
+            waits_longer = cause == LOCK_TIMEOUT and awaited is None
+            if cause != DEADLOCK and not waited_shortly:
                 tries -= 1
             now = self._clock()
             longest = max(longest, now - last)
             if not tries or now - begun + longest > patience:
                 raise OutcomeUnknown() if doubtful else failure
+            if waited_shortly:
+                LOG.debug("Waits for a lock (try %d)", attempt)
+                continue
             self.retries[cause] += 1
             self._statements.repetitions += 1
             self._tally.retried(cause)
             LOG.debug("Runs again after %s (try %d)", cause, attempt)
             self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))
         raise AssertionError("unreachable: the last try returns or raises")
+
+    def _begun(
+        self, plain: sa.Connection, mode: Mode, assumes: bool = False, waits_longer: bool = False
+    ) -> Connection:
+        """Begin a transaction."""
+        connection = Connection(plain, self._statements, self._driver, assumes, waits_longer)
+        begin = mode.begin_patiently if waits_longer else None
+        (begin or mode.begin)(connection)
+        return connection
+
+    def _wait_for(self, mode: Mode, awaited: Awaited) -> bool:
+        """Wait for one of the rows that others have locked; return whether there was one.
+
+        Raises StillLocked, and what statements raise.
+        """
+
+        lock, values = awaited.lock, awaited.values
+
+        def wait() -> None:
+            try:
+                with mode.engine.connect() as plain, _undone(plain):
+                    connection = self._begun(plain, mode, waits_longer=True)
+                    connection.execute(lock.one, {"id": ids[0]})
+            except DBAPIError as error:
+                if failure_of(error) == LOCK_TIMEOUT:
+                    raise StillLocked() from error
+                raise
+
+        with self._statements.stand_in():
+            with mode.engine.connect() as plain, _undone(plain):
+                questions = (lock.seen, values), (lock.free, values)
+                seen, free = self._begun(plain, mode).execute_all(*questions)
+            ids = sorted(set(seen.scalars()) - set(free.scalars()))
+            if ids:
+                self._lock_waits.wait((lock.table, ids[0]), LONGEST_LOCK, wait)
+        return bool(ids)
 
     def _refuse_if_read_only(self) -> None:
         if self.is_read_only:
@@ -408,6 +466,16 @@ class Database:
         self.engine.dispose()
 
 
+@contextlib.contextmanager
+def _undone(plain: sa.Connection) -> Iterator[None]:
+    """Give up the locks of a transaction that has written nothing."""
+    transaction = plain.begin()
+    try:
+        yield
+    finally:
+        transaction.rollback()
+
+
 def _is_unreadable(error: Exception) -> bool:
     """Return whether the server can't read a value: the usual way finds out if it needs to."""
     return isinstance(error, DBAPIError) and is_not_storable(error)
@@ -419,7 +487,7 @@ def _cause_of(error: DBAPIError | LostRace, committing: bool, longest: float) ->
     :param longest: the longest statement that the server takes, in bytes
     """
     if isinstance(error, LostRace):
-        return RACE
+        return LOCK_TIMEOUT if isinstance(error, StillLocked) else RACE
     if is_not_storable(error):
         raise ValueNotStorable() from error
     if is_too_large(error):

@@ -3,12 +3,14 @@
 A server may accept a connection and never answer, or stop in the middle of an answer: the server
 hangs, its machine was paused, the network drops packets. So each statement of a request has a time
 limit: it ends when the server was silent for `read_timeout` seconds, or when a row stayed locked
-for LONGEST_LOCK. What locks several rows ends before the server seems silent (`lock_limits.py`).
+for some seconds (`lock_waits.py`). What locks several rows ends before the server seems silent
+(`lock_limits.py`).
 
 Servers may fork after the application was made, so a process never uses the connections of its
 parent. Here is also what is done before the first use, and what counts and times statements.
 """
 
+import contextlib
 import logging
 import os
 import pathlib
@@ -16,6 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import sqlalchemy as sa
@@ -98,6 +101,10 @@ def dispose(engine: sa.Engine, process: int) -> None:
     engine.dispose(close=os.getpid() == process)
 
 
+#: the context is a wait of the calling thread
+StandIn = Callable[[], AbstractContextManager[None]]
+
+
 class Preparation:
     """Work that is put off until the database is first used, and then done once.
 
@@ -149,6 +156,8 @@ class StatementCount(threading.local):
     count = 0
     #: whether the thread answers a request: its statements are counted with its answer
     of_request = False
+    #: has another thread answer requests while this one waits for others' locks
+    stand_in: StandIn = staticmethod(contextlib.nullcontext)
     #: how often a transaction was run again
     repetitions = 0
     seconds = 0.0

@@ -6,7 +6,8 @@ server would be taken for lost. So the message has a limit for all its waits tog
 counts as a lock that wasn't given in time.
 
 MySQL, unlike MariaDB, has no such limit for statements that lock. Nor has what SQLAlchemy sends
-because `connection_debug` or `connection_trace` is set.
+because `connection_debug` or `connection_trace` is set. There the server's limit for each row is
+short (`lock_waits.py`), so that only many rows together pass the silence.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from placement.storage.database.compiled import Compiled
+from placement.storage.database.compiled import Awaited, Compiled
 from placement.storage.driver.dialects import LOCK_LIMIT_REACHED, MYSQL, number_of, state_of
 from placement.storage.driver.drivers import Call, StatementDriver
 
@@ -24,10 +25,13 @@ from placement.storage.driver.drivers import Call, StatementDriver
 LIMIT = "longest wait for several locks"
 #: seconds, as long as PostgreSQL may wait for a single row (`postgresql_sessions.py`)
 _LONGEST_WAITS = 12
+#: seconds if the transaction waits shortly (`lock_waits.py`), and how many more for each row: it
+#: takes time to lock, too
+_SHORT_WAITS, _EACH_ROW = 2, 0.001
 #: a shorter limit for silence makes this one shorter in proportion
 _OF_SILENCE = 6 / 7
-#: How many rows a message locks without a limit. On PostgreSQL the limit costs two small
-#: statements, which a usual claim goes without
+#: How many rows a message locks without a limit, if it waits shortly for each. On PostgreSQL the
+#: limit costs two small statements, which a usual claim goes without
 _NEEDS_NONE = {"postgresql": 2}
 _SETS_LIMIT = "set_config('statement_timeout'"
 #: PostgreSQL's limit for a statement becomes so many seconds, and what it was before. As they have
@@ -63,19 +67,24 @@ def limited(
     dialect: sa.Dialect,
     driver: StatementDriver,
     calls: list[Call],
-    rows: Mapping[str, int],
+    rows: Mapping[str, Awaited],
     limit: float,
+    patient: bool,
 ) -> list[Call]:
     """Return the calls of a message with what limits its waits, if they lock several rows.
 
     An operator's own shorter limit for statements stays.
 
     :param dialect: the engine's, which has asked the server whether it is MariaDB
-    :param rows: how many values say which rows to lock, by the text of each call that waits
+    :param rows: what each call that waits locks, by its text
     :param limit: seconds
+    :param patient: whether the transaction waits for longer than shortly
     """
-    if sum(rows.values()) <= _NEEDS_NONE.get(dialect.name, 1):
+    count = sum(awaited.count for awaited in rows.values())
+    if count <= (1 if patient else _NEEDS_NONE.get(dialect.name, 1)):
         return calls
+    if not patient:
+        limit = min(limit, _SHORT_WAITS + _EACH_ROW * count)
     places = [place for place, (text, _, _) in enumerate(calls) if text in rows]
     first, last = places[0], places[-1] + 1
     each = limit / len(places)
@@ -91,7 +100,7 @@ def limited(
     return calls
 
 
-def note_if_stopped(error: BaseException, text: str | None, rows: Mapping[str, int]) -> None:
+def note_if_stopped(error: BaseException, text: str | None, rows: Mapping[str, Awaited]) -> None:
     """Note in the driver's error that a limit for several locks stopped the statement, if one did.
 
     :param text: the statement that failed; None: it isn't known, and the message had no other

@@ -16,6 +16,12 @@ CLUSTER = "cluster"
 #: longer one
 LONGEST_STATEMENT = "longest statement"
 _VARIABLES = "('wsrep_on', 'wsrep_node_name', 'max_allowed_packet')"
+#: keys there of the seconds that a statement waits for a row's lock if its transaction holds no
+#: other one, and of whether the session waits for so long now
+LONG_WAIT, WAITS_LONGER = "long wait", "waits longer"
+#: seconds that it waits if the transaction may hold other locks
+SHORT_WAIT = 1
+_LIMIT_OF_ROWS = "innodb_lock_wait_timeout"
 #: the statements before which a node of a Galera cluster waits for the other nodes: SELECT and
 #: BEGIN, UPDATE and DELETE, INSERT, SHOW
 _GALERA_WAITS = 1 | 2 | 4 | 8
@@ -42,8 +48,12 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             if read_only:
                 cursor.execute("SET SESSION TRANSACTION READ ONLY")
-            for limit in () if patient else ("innodb_lock_wait_timeout", "lock_wait_timeout"):
+            if not patient:
+                limit = "lock_wait_timeout"
                 cursor.execute(f"SET SESSION {limit} = LEAST(@@SESSION.{limit}, {LONGEST_LOCK})")
+                cursor.execute(f"SELECT LEAST(@@SESSION.{_LIMIT_OF_ROWS}, {LONGEST_LOCK})")
+                (record.info[LONG_WAIT],) = cursor.fetchone()
+                cursor.execute(_wait_for(min(record.info[LONG_WAIT], SHORT_WAIT)))
             cursor.execute(f"SHOW VARIABLES WHERE Variable_name IN {_VARIABLES}")
             variables = dict(cursor.fetchall())
             record.info[LONGEST_STATEMENT] = int(variables["max_allowed_packet"])
@@ -51,3 +61,22 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
                 record.info[CLUSTER] = 1 + zlib.crc32(variables["wsrep_node_name"].encode())
                 # each transaction sees all that was committed before on any node of the cluster
                 cursor.execute(f"SET SESSION wsrep_sync_wait = {_GALERA_WAITS}")
+
+    @event.listens_for(engine, "reset")
+    def reset(connection: Any, record: ConnectionPoolEntry, state: object) -> None:
+        if record.info.pop(WAITS_LONGER, False):
+            with connection.cursor() as cursor:
+                cursor.execute(_wait_for(min(record.info[LONG_WAIT], SHORT_WAIT)))
+
+
+def wait_longer(info: dict[Any, Any]) -> str:
+    """Return the statement that lets a session wait longer, until its connection is given back.
+
+    :param info: what is known of the session
+    """
+    info[WAITS_LONGER] = True
+    return _wait_for(info[LONG_WAIT])
+
+
+def _wait_for(seconds: int) -> str:
+    return f"SET SESSION {_LIMIT_OF_ROWS} = {seconds}"

@@ -20,23 +20,37 @@ PREPARED = "prepared"
 #: key in the `info`: whether it keeps the limit for locks
 LIMITS_LOCKS = "limits_locks"
 
-#: Seconds of one wait for a lock. A transaction that isn't the first to wait for a row waits twice:
-#: first to become the first in line, then for the row. Both waits must end before the server seems
-#: silent (`dialects.py`).
-_LONGEST_WAIT = 6
+#: Seconds of one wait for a lock: while the transaction may hold others, and when it holds none
+#: (`lock_waits.py`). A transaction that isn't the first to wait for a row waits twice: first to
+#: become the first in line, then for the row. Both waits must end before the server seems silent
+#: (`dialects.py`).
+SHORT_WAIT, LONG_WAIT = 0.5, 6
+#: the longer limit of a session that keeps both
+_KEPT = "berth.long_wait"
 
 _Steps = Generator[Any, Any, Any]
 
 
-def limit_of_locks(whole_session: bool) -> str:
-    """Return the statement that limits each wait for a lock; an operator's shorter limit stays.
+def limit_of_locks(seconds: float) -> str:
+    """Return the statement that limits each wait of a transaction for a lock.
 
-    :param whole_session: for the session, not for the transaction alone
+    An operator's shorter limit stays.
     """
-    seconds = "extract(epoch FROM CAST(current_setting('lock_timeout') AS interval))"
-    limit = f"CAST(1000 * least(nullif({seconds}, 0), {_LONGEST_WAIT}) AS integer)"
-    scope = "false" if whole_session else "true"
-    return f"SELECT set_config('lock_timeout', CAST({limit} AS text), {scope})"
+    return f"SELECT set_config('lock_timeout', {_limit(seconds)}, true)"
+
+
+def _limit(seconds: float) -> str:
+    own = "extract(epoch FROM CAST(current_setting('lock_timeout') AS interval))"
+    return f"CAST(CAST(1000 * least(nullif({own}, 0), {seconds}) AS integer) AS text)"
+
+
+#: keeps the limits in a session
+_KEEP_LIMITS = (
+    f"SELECT set_config('{_KEPT}', {_limit(LONG_WAIT)}, false), "
+    f"set_config('lock_timeout', {_limit(SHORT_WAIT)}, false)"
+)
+#: lets a transaction of such a session wait for longer
+WAIT_LONGER = f"SELECT set_config('lock_timeout', current_setting('{_KEPT}'), true)"
 
 
 def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
@@ -64,7 +78,7 @@ def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
         (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
         if process == connection.info.backend_pid and not patient:
             record.info[PREPARED] = Prepared()
-            connection.execute(limit_of_locks(whole_session=True))
+            connection.execute(_KEEP_LIMITS)
             record.info[LIMITS_LOCKS] = True
 
     @event.listens_for(engine, "reset")

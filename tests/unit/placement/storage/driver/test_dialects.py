@@ -193,5 +193,5 @@ def test_a_real_broken_key_of_sqlite_is_told_from_a_missing_value():
 
 def test_no_wait_for_a_lock_takes_the_server_for_silent():
     # a transaction of PostgreSQL that isn't the first to wait for a row waits twice
-    assert 2 * postgresql_sessions._LONGEST_WAIT < dialects._LONGEST_SILENCE
+    assert 2 * postgresql_sessions.LONG_WAIT < dialects._LONGEST_SILENCE
     assert dialects.LONGEST_LOCK < dialects._LONGEST_SILENCE

@@ -1,0 +1,67 @@
+"""How writes of one process wait for rows that others have locked.
+
+A write that waits for a row may hold other rows by then, and who needs these waits as long. So a
+statement waits for a moment only (`SHORT_WAIT` of PostgreSQL's and of MySQL's sessions). Then the
+transaction is rolled back, and the write waits for that row alone, as long as it may: it holds no
+lock meanwhile. When the row is free, the transaction runs again from its start.
+
+One thread of the process waits for a row in the database, for all writes that wait for it. Who
+waits for that thread holds no connection. At most half of the connections wait.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from placement.errors import LostRace
+
+#: a row: the table's name, and the row's id
+RowKey = tuple[str, int]
+
+
+class StillLocked(LostRace):
+    """A row stayed locked for as long as a write waits for it."""
+
+
+class LockWaits:
+    """Who waits in this process.
+
+    :param most: how many rows are waited for at once
+    """
+
+    def __init__(self, most: int) -> None:
+        self._permits = threading.BoundedSemaphore(most)
+        self._changing = threading.Lock()
+        self._waits: dict[RowKey, Future[None]] = {}
+
+    def wait(self, key: RowKey, seconds: float, in_database: Callable[[], None]) -> None:
+        """Wait until a row is free. Raises StillLocked, and what `in_database` raises.
+
+        :param seconds: how long to wait for other threads
+        :param in_database: waits for the row in the database
+        """
+        own: Future[None] = Future()
+        with self._changing:
+            first = self._waits.setdefault(key, own)
+        if first is not own:
+            try:
+                first.result(seconds)
+            except TimeoutError as over:
+                raise StillLocked() from over
+            return
+        try:
+            if not self._permits.acquire(timeout=max(seconds, 0)):
+                raise StillLocked()
+            try:
+                in_database()
+            finally:
+                self._permits.release()
+        except BaseException:
+            self._end(key).set_exception(StillLocked())
+            raise
+        self._end(key).set_result(None)
+
+    def _end(self, key: RowKey) -> "Future[None]":
+        """Return what others wait for; who comes from now on waits anew."""
+        with self._changing:
+            return self._waits.pop(key)
