@@ -26,6 +26,8 @@ class Threads:
     def __init__(self, count: int) -> None:
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._most = count + MOST_STAND_INS
+        #: whether another thread stands in for the calling one
+        self._own = threading.local()
         #: guards what follows
         self._changing = threading.Lock()
         self._has_ended = False
@@ -55,13 +57,17 @@ class Threads:
     def stand_in(self) -> Iterator[None]:
         """Have another thread answer requests meanwhile: the calling one has to wait.
 
-        Without one more if there are MOST_STAND_INS, if the system allows no more, or if the server
-        ends.
+        Without one more if one stands in for this thread already, if there are MOST_STAND_INS, if
+        the system allows no more, or if the server ends.
         """
-        has_started = self._start_stand_in()
+        if getattr(self._own, "has_stand_in", False):
+            yield
+            return
+        has_started = self._own.has_stand_in = self._start_stand_in()
         try:
             yield
         finally:
+            self._own.has_stand_in = False
             if has_started:
                 # for any thread: all of them do the same
                 self._queue.put(_END)

@@ -23,7 +23,7 @@ class Application:
 
     def __init__(self):
         self.held = "/held"
-        #: waits as a request does that has a stand-in
+        #: waits as a request does that has a stand-in, and that of its write
         self.waits = "/waits"
         self.ended = False
         self.begun = threading.Semaphore(0)
@@ -32,7 +32,7 @@ class Application:
     def __call__(self, environ, start_response):
         path = environ["PATH_INFO"]
         if path == self.waits:
-            with environ[STAND_IN]():
+            with environ[STAND_IN](), environ[STAND_IN]():
                 self.begun.release()
                 self.go_on.wait(PATIENCE)
         if path == self.held:
@@ -201,6 +201,7 @@ def test_a_thread_that_waits_has_another_one_stand_in(serve, application):
     waiting = connect()
     waiting.request("GET", "/waits")
     application.begun.acquire()
+    assert threading.active_count() == before + 1
     assert status(connect()) == 200
     application.go_on.set()
     assert waiting.getresponse().status == 200
