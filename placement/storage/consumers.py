@@ -35,7 +35,7 @@ def _locking(rows: sa.Select[Any], wait: bool, by_index: bool = True) -> Compile
     question = rows.order_by(consumers.c.id).with_for_update(skip_locked=not wait)
     return Compiled(
         question if by_index else by_primary_key(question, consumers),
-        waits=RowLock(rows, consumers) if wait else None,
+        waits=RowLock(rows, consumers, consumers.c.uuid) if wait else None,
     )
 
 

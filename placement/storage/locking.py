@@ -36,7 +36,9 @@ def locking(statement: sa.Select, hold: Hold, wait: bool = True) -> sa.Select:
 
 def row_lock(rows: sa.Select, table: sa.Table, hold: Hold) -> RowLock:
     """Return what a statement waits for that locks these rows of a table."""
-    return RowLock(rows, table, read=hold is Hold.REFERENCE, key_share=hold is not Hold.PLACE)
+    return RowLock(
+        rows, table, table.c.uuid, read=hold is Hold.REFERENCE, key_share=hold is not Hold.PLACE
+    )
 
 
 def by_primary_key(statement: sa.Select, table: sa.Table) -> sa.Select:

@@ -26,7 +26,8 @@ _NAMED = sa.select(resource_classes.c.id, resource_classes.c.name).where(
 )
 _BY_NAME = Compiled(_NAMED)
 _BY_NAME_SHARED = Compiled(
-    _NAMED.with_for_update(read=True), waits=RowLock(_NAMED, resource_classes, read=True)
+    _NAMED.with_for_update(read=True),
+    waits=RowLock(_NAMED, resource_classes, resource_classes.c.name, read=True),
 )
 _BY_ID = Compiled(
     sa.select(resource_classes.c.id, resource_classes.c.name).where(

@@ -33,7 +33,7 @@ def _delete() -> sa.Select[Any]:
     return sa.select(taken.c.id).add_cte(gone, nobody, appending)
 
 
-_LOCK = Compiled(_lock(), waits=RowLock(_FOUND, consumers))
+_LOCK = Compiled(_lock(), waits=RowLock(_FOUND, consumers, consumers.c.uuid))
 _DELETE = Compiled(_delete())
 
 

@@ -119,7 +119,9 @@ def _lock_consumers() -> sa.Select[Any]:
     return sa.select(sa.func.set_config(_SETTING, in_one_text(found.c.id), sa.true()))
 
 
-_LOCK_CONSUMERS = Compiled(_lock_consumers(), waits=RowLock(_CONSUMERS, consumers))
+_LOCK_CONSUMERS = Compiled(
+    _lock_consumers(), waits=RowLock(_CONSUMERS, consumers, consumers.c.uuid)
+)
 
 
 def lock_consumers(connection: Connection, uuids: Sequence[str]) -> None:

@@ -75,10 +75,12 @@ class Compiled:
 class RowLock:
     """What a locking statement waits for, as statements (see `lock_waits.py`).
 
-    `seen` finds the ids of the rows, `free` locks those that nobody has locked, and finds their
-    ids; both have the values of the statement. `one` locks the row of an `id`, and waits for it.
+    `seen` finds the ids and names of the rows, `free` locks those that nobody has locked, and finds
+    the same of them; both have the values of the statement. `one` locks the row of an `id`, and
+    waits for it.
 
     :param rows: the rows of `table` that the statement locks, without a lock
+    :param name: how statements name rows, beside their ids
     :param read: how strongly it locks them, as `with_for_update` says it
     :param key_share: likewise
     """
@@ -87,11 +89,12 @@ class RowLock:
         self,
         rows: sa.Select[Any],
         table: sa.Table,
+        name: sa.ColumnElement[str],
         read: bool = False,
         key_share: bool = False,
     ) -> None:
         row_id = table.c.id
-        ids = rows.with_only_columns(row_id).order_by(None)
+        ids = rows.with_only_columns(row_id, name).order_by(None)
         one = sa.select(row_id).where(row_id == sa.bindparam("id", type_=sa.Integer))
         self.table = table.name
         self.seen = Compiled(ids)

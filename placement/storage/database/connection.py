@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from placement.storage.database.assumptions import Unusual
-from placement.storage.database.compiled import Awaited, Compiled, DriverText, Rows
+from placement.storage.database.compiled import Awaited, Compiled, DriverText, RowLock, Rows
 from placement.storage.database.engine_setup import StatementCount
 from placement.storage.database.lock_limits import LIMIT, is_limit, limited, note_if_stopped
+from placement.storage.database.lock_waits import LockWaits, StillLocked
 from placement.storage.driver import mysql_sessions, postgresql_sessions
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, Run, StatementDriver
@@ -71,7 +72,7 @@ class Connection:
     :param statements: counts the statements
     :param driver: None: all statements go through SQLAlchemy
     :param assumes: whether the property `assumes` may be true
-    :param patient: whether it waits longer than shortly for each lock (`lock_waits.py`)
+    :param waits: who waits for locks in this process; None: it waits itself, longer than shortly
     """
 
     def __init__(
@@ -80,10 +81,10 @@ class Connection:
         statements: StatementCount,
         driver: StatementDriver | None,
         assumes: bool = False,
-        patient: bool = False,
+        waits: LockWaits | None = None,
     ) -> None:
         self._plain = plain
-        self._patient = patient
+        self._waits = waits
         self._statements = statements
         self._driver = driver
         self._pooled = plain.connection
@@ -134,7 +135,9 @@ class Connection:
         if not isinstance(statement, Compiled):
             return self.plain.execute(statement, values)
         if self._driver is None:
-            self.awaited = None if statement.waits is None else Awaited(statement.waits, values)
+            self.awaited = None
+            if statement.waits is not None:
+                self.awaited = self._awaited(statement.waits, values)
             found = self.plain.execute(statement.statement, values)
             rows = [tuple(row) for row in found] if found.returns_rows else []
             return StatementResult(rows, found.rowcount)
@@ -239,7 +242,7 @@ class Connection:
         if not isinstance(values, list):
             form = statement.form(driver, values or {})
             if statement.waits is not None:
-                self._rows_to_lock[form.text] = Awaited(statement.waits, values)
+                self._rows_to_lock[form.text] = self._awaited(statement.waits, values)
             return form, (form.text, form.placed(values or {}), False)
         form = statement.form(driver, values[0])
         text = form.text_for(len(values))
@@ -247,6 +250,14 @@ class Connection:
         if text is None:
             return form, (form.text, places, True)
         return form, (text, tuple([value for row in places for value in row]), False)
+
+    def _awaited(self, lock: RowLock, values: Any) -> Awaited:
+        """Return what a statement waits for. Raises StillLocked if others wait for it already."""
+        awaited = Awaited(lock, values)
+        if self._waits is not None and self._waits.awaits(lock.table, values):
+            self.awaited = awaited
+            raise StillLocked()
+        return awaited
 
     def _send(
         self, calls: list[Call], run: Run | None = None, ending: Sequence[Call] = ()
@@ -273,7 +284,7 @@ class Connection:
             self._statements.sent()
         if rows and LIMIT in self.info:
             waiting = limited(
-                self.dialect, self._driver, waiting, rows, self.info[LIMIT], self._patient
+                self.dialect, self._driver, waiting, rows, self.info[LIMIT], self._waits is None
             )
         calls = [*beginning, *waiting, *ending]
         try:

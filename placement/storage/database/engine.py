@@ -403,7 +403,8 @@ class Database:
         self, plain: sa.Connection, mode: Mode, assumes: bool = False, waits_longer: bool = False
     ) -> Connection:
         """Begin a transaction."""
-        connection = Connection(plain, self._statements, self._driver, assumes, waits_longer)
+        waits = None if waits_longer else self._lock_waits
+        connection = Connection(plain, self._statements, self._driver, assumes, waits)
         begin = mode.begin_patiently if waits_longer else None
         (begin or mode.begin)(connection)
         return connection
@@ -420,7 +421,7 @@ class Database:
             try:
                 with mode.engine.connect() as plain, _undone(plain):
                     connection = self._begun(plain, mode, waits_longer=True)
-                    connection.execute(lock.one, {"id": ids[0]})
+                    connection.execute(lock.one, {"id": row_id})
             except DBAPIError as error:
                 if failure_of(error) == LOCK_TIMEOUT:
                     raise StillLocked() from error
@@ -430,10 +431,11 @@ class Database:
             with mode.engine.connect() as plain, _undone(plain):
                 questions = (lock.seen, values), (lock.free, values)
                 seen, free = self._begun(plain, mode).execute_all(*questions)
-            ids = sorted(set(seen.scalars()) - set(free.scalars()))
-            if ids:
-                self._lock_waits.wait((lock.table, ids[0]), LONGEST_LOCK, wait)
-        return bool(ids)
+            locked = sorted(set(seen) - set(free))
+            if locked:
+                row_id, name = locked[0]
+                self._lock_waits.wait((lock.table, row_id, name), LONGEST_LOCK, wait)
+        return bool(locked)
 
     def _refuse_if_read_only(self) -> None:
         if self.is_read_only:

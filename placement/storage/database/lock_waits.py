@@ -6,21 +6,23 @@ transaction is rolled back, and the write waits for that row alone, as long as i
 lock meanwhile. When the row is free, the transaction runs again from its start.
 
 One thread of the process waits for a row in the database, for all writes that wait for it. Who
-waits for that thread holds no connection. At most half of the connections wait.
+waits for that thread holds no connection. A write that comes meanwhile joins them without trying.
+At most half of the connections wait.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from typing import Any
 
 from placement.errors import LostRace
 
-#: a row: the table's name, and the row's id
-RowKey = tuple[str, int]
+#: a row: the table's name, the row's id, and its name
+RowKey = tuple[str, int, str]
 
 
 class StillLocked(LostRace):
-    """A row stayed locked for as long as a write waits for it."""
+    """A row stayed locked for as long as a write waits for it, or others wait for it already."""
 
 
 class LockWaits:
@@ -33,6 +35,17 @@ class LockWaits:
         self._permits = threading.BoundedSemaphore(most)
         self._changing = threading.Lock()
         self._waits: dict[RowKey, Future[None]] = {}
+
+    def awaits(self, table: str, values: Mapping[str, Any]) -> bool:
+        """Return whether somebody waits for a row of the table that these values name."""
+        if not self._waits:
+            return False
+        with self._changing:
+            names = {name for of, *own in self._waits for name in own if of == table}
+        return any(
+            not names.isdisjoint(some if isinstance(some, list) else [some])
+            for some in values.values()
+        )
 
     def wait(self, key: RowKey, seconds: float, in_database: Callable[[], None]) -> None:
         """Wait until a row is free. Raises StillLocked, and what `in_database` raises.

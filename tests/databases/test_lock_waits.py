@@ -1,0 +1,96 @@
+"""How the writes of one process wait for a row that others have locked (`lock_waits.py`)."""
+
+import concurrent.futures
+import contextlib
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from placement.storage import providers
+from placement.storage.database.lock_waits import LockWaits, StillLocked
+from tests.databases.fixtures import CHOSEN
+from tests.databases.questions import connected
+from tests.faults.locks import wait_until_somebody_waits, waiting
+from tests.faults.running import eventually
+from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import CHILD, ROOT, fill
+from tests.patience import PATIENCE
+
+KEY = ("t", 1, "one")
+SEEN = {"uuids": ["two", "one"]}
+
+
+@pytest.fixture(params=[kind for kind in CHOSEN if kind != "sqlite"])
+def database_kind(request):
+    return request.param
+
+
+def test_a_write_joins_those_that_wait_for_its_row_without_trying(database_url):
+    service = Service(database_url)
+    fill(service)
+    refused, stood_in = threading.Event(), []
+
+    def write(connection):
+        try:
+            return providers.lock(connection, [ROOT, CHILD])
+        except StillLocked:
+            refused.set()
+            raise
+
+    def run():
+        service.database.answers(True, lambda: contextlib.nullcontext(stood_in.append(1)))
+        return service.database.write(write)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        with connected(database_url) as other, other.begin():
+            question = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE"
+            other.execute(sa.text(question), {"uuid": CHILD}).all()
+            first = pool.submit(run)
+            eventually(lambda: stood_in)
+            wait_until_somebody_waits(database_url)
+            second = pool.submit(run)
+            assert refused.wait(PATIENCE)
+            assert waiting(database_url) == 1
+            assert not any(each.done() for each in (first, second))
+        assert set(first.result()) == set(second.result()) == {ROOT, CHILD}
+
+
+@pytest.fixture
+def waits():
+    return LockWaits(1)
+
+
+@pytest.fixture
+def beside():
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        yield pool.submit
+
+
+@pytest.mark.parametrize("database_kind", [None])
+def test_who_waits_for_the_same_row_shares_the_outcome(waits, beside, database_kind):
+    def lose():
+        assert waits.awaits("t", SEEN)
+        assert waits.awaits("t", {"id": 1})
+        assert not waits.awaits("other", SEEN)
+        follower = beside(waits.wait, KEY, PATIENCE, pytest.fail)
+        followers.append(follower)
+        raise ConnectionError
+
+    followers = []
+    with pytest.raises(ConnectionError):
+        waits.wait(KEY, PATIENCE, lose)
+    assert isinstance(followers[0].exception(), (StillLocked, pytest.fail.Exception))
+    assert not waits.awaits("t", SEEN)
+
+
+@pytest.mark.parametrize("database_kind", [None])
+def test_only_so_many_rows_are_waited_for(waits, database_kind):
+    def wait_for_another():
+        with pytest.raises(StillLocked):
+            waits.wait(("t", 2, "two"), 0, pytest.fail)
+
+    waits.wait(KEY, PATIENCE, wait_for_another)
+    done = []
+    waits.wait(KEY, PATIENCE, lambda: done.append(True))
+    assert done
