@@ -96,6 +96,14 @@ def test_a_write_that_needs_one_says_so_and_changes_nothing(
     assert service.get("/allocation_candidates?resources=VCPU:1").status_code == 200
 
 
+@pytest.mark.parametrize("write", [claim, add_inventory])
+def test_a_write_that_needs_a_place_in_the_change_feed_says_so_too(service, database_url, write):
+    change(database_url, f"UPDATE berth_change_lanes SET position = {2**63 - 1}")
+    answer = write(service, 0)
+    assert answer.status_code == 507, answer.text
+    assert "has no number left for a new row. Nothing was changed." in answer.text
+
+
 def test_a_class_beyond_the_last_one_says_so_until_that_is_deleted(service, database_url):
     """The next id is one more than the highest."""
     row = f"INSERT INTO resource_classes (id, name) VALUES ({LAST}, 'CUSTOM_LAST')"

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
+from placement.storage.database import lock_limits
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
 from tests.databases.questions import connected
@@ -141,6 +142,26 @@ def held(url, uuid):
         yield
 
 
+#: what lets a session wait for a lock as long as the test needs, with what it holds
+PATIENT = {
+    "postgresql": "SET lock_timeout = '10min'",
+    "mariadb": "SET SESSION innodb_lock_wait_timeout = 600",
+}
+
+
+@pytest.fixture
+def patient(service, database_kind, monkeypatch):
+    """Return the service; its writes give nothing back while they wait."""
+    service.database.close()
+
+    @sa.event.listens_for(service.database.engine, "connect")
+    def connect(connection, record):
+        connection.cursor().execute(PATIENT[database_kind])
+
+    monkeypatch.setattr(lock_limits, "_SHORT_WAITS", lock_limits._LONGEST_WAITS)
+    return service
+
+
 @pytest.mark.spread_over_databases("postgresql", "mariadb")
 @pytest.mark.parametrize(
     ("write", "rows", "awaited"),
@@ -148,11 +169,11 @@ def held(url, uuid):
     ids=[f"{name} {at}" for name, (_, rows) in WRITES.items() for at in range(len(rows))],
 )
 def test_a_write_that_waits_for_a_provider_has_locked_those_before_it_only(
-    service, database_url, write, rows, awaited
+    patient, database_url, write, rows, awaited
 ):
     with concurrent.futures.ThreadPoolExecutor() as beside:
         with held(database_url, rows[awaited]):
-            answer = beside.submit(write, service)
+            answer = beside.submit(write, patient)
             wait_until_somebody_waits(database_url)
             found = [is_locked(database_url, uuid) for uuid in rows]
         assert found == [True] * (awaited + 1) + [False] * (len(rows) - awaited - 1)

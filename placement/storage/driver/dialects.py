@@ -341,16 +341,27 @@ def is_not_storable(error: DBAPIError) -> bool:
 
 
 def is_out_of_ids(error: DBAPIError) -> bool:
-    """Return whether a new row got no id, because the table's last one is taken."""
-    return bool({state_of(error.orig), number_of(error.orig)} & _OUT_OF_IDS)
+    """Return whether a new row got no id, because the table's last one is taken.
+
+    Rows of the change feed have a position, too, which follows that of the row before.
+    """
+    is_last = bool({state_of(error.orig), number_of(error.orig)} & _OUT_OF_IDS)
+    return is_last or _is_too_large_sum(error, "int8pl", "position")
 
 
 def is_out_of_generations(error: DBAPIError) -> bool:
     """Return whether a generation could not be raised, because it has the column's last value."""
-    # the sum of two integers is too large, a number that was given is refused by another function
-    if getattr(getattr(error.orig, "diag", None), "source_function", None) == "int4pl":
+    return _is_too_large_sum(error, "int4pl", "generation")
+
+
+def _is_too_large_sum(error: DBAPIError, function: str, column: str) -> bool:
+    """Return whether a number in a column could not be raised.
+
+    :param function: PostgreSQL's for such sums: a number that was given is refused by another one
+    """
+    if getattr(getattr(error.orig, "diag", None), "source_function", None) == function:
         return True
-    return number_of(error.orig) in _OUT_OF_RANGE and "generation" in str(error.orig)
+    return number_of(error.orig) in _OUT_OF_RANGE and column in str(error.orig)
 
 
 def words_of(origin: BaseException | None) -> str:
