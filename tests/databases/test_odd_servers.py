@@ -3,7 +3,9 @@
 import pytest
 import sqlalchemy as sa
 
+from placement.storage.driver.dialects import DatabaseUnusable
 from tests.databases.fixtures import CHOSEN
+from tests.databases.mortal import mortal
 from tests.databases.questions import connected
 from tests.functional.placement.extensions.claims.claiming import ask, outcome
 from tests.functional.placement.service import Service
@@ -55,3 +57,14 @@ def test_it_serves(new_database, database_kind):
         == NAME
     )
     assert service.get(f"/usages?project_id={NAME}", version="1.37").json["usages"] == {"VCPU": 1}
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb"])
+def test_a_server_that_would_refuse_each_write_is_refused_at_the_start(database_kind):
+    """Also if it holds all that is stored at a start."""
+    with mortal(database_kind, "--log-bin=log", "--binlog-format=MIXED") as server:
+        Service(server.url).database.close()
+        with server.server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SET GLOBAL binlog_format = 'STATEMENT'")
+        with pytest.raises(DatabaseUnusable, match="set it to MIXED or ROW"):
+            Service(server.url)

@@ -15,13 +15,18 @@ CLUSTER = "cluster"
 #: key there of the longest statement that the server takes, in bytes; it closes the connection of a
 #: longer one
 LONGEST_STATEMENT = "longest statement"
-_VARIABLES = "('wsrep_on', 'wsrep_node_name', 'max_allowed_packet')"
 #: keys there of the seconds that a statement waits for a row's lock if its transaction holds no
 #: other one, and of whether the session waits for so long now
 LONG_WAIT, WAITS_LONGER = "long wait", "waits longer"
 #: seconds that it waits if the transaction may hold other locks
 SHORT_WAIT = 1
 _LIMIT_OF_ROWS = "innodb_lock_wait_timeout"
+#: key there of whether InnoDB refuses writes that are READ COMMITTED, because of the binary log
+LOGS_STATEMENTS = "logs statements"
+_VARIABLES = (
+    *("wsrep_on", "wsrep_node_name", "max_allowed_packet", _LIMIT_OF_ROWS),
+    *("log_bin", "binlog_format"),
+)
 #: the statements before which a node of a Galera cluster waits for the other nodes: SELECT and
 #: BEGIN, UPDATE and DELETE, INSERT, SHOW
 _GALERA_WAITS = 1 | 2 | 4 | 8
@@ -51,11 +56,13 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
             if not patient:
                 limit = "lock_wait_timeout"
                 cursor.execute(f"SET SESSION {limit} = LEAST(@@SESSION.{limit}, {LONGEST_LOCK})")
-                cursor.execute(f"SELECT LEAST(@@SESSION.{_LIMIT_OF_ROWS}, {LONGEST_LOCK})")
-                (record.info[LONG_WAIT],) = cursor.fetchone()
-                cursor.execute(_wait_for(min(record.info[LONG_WAIT], SHORT_WAIT)))
             cursor.execute(f"SHOW VARIABLES WHERE Variable_name IN {_VARIABLES}")
             variables = dict(cursor.fetchall())
+            if not patient:
+                record.info[LONG_WAIT] = min(int(variables[_LIMIT_OF_ROWS]), LONGEST_LOCK)
+                cursor.execute(_wait_for(min(record.info[LONG_WAIT], SHORT_WAIT)))
+            logged = variables.get("log_bin"), variables.get("binlog_format")
+            record.info[LOGS_STATEMENTS] = logged == ("ON", "STATEMENT")
             record.info[LONGEST_STATEMENT] = int(variables["max_allowed_packet"])
             if variables.get("wsrep_on") == "ON":
                 record.info[CLUSTER] = 1 + zlib.crc32(variables["wsrep_node_name"].encode())

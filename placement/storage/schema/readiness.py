@@ -7,6 +7,7 @@ from sqlalchemy.exc import DBAPIError
 from placement.errors import DatabaseUnavailable
 from placement.storage.database.engine import Database
 from placement.storage.driver.dialects import DatabaseUnusable
+from placement.storage.driver.mysql_sessions import LOGS_STATEMENTS
 from placement.storage.driver.outages import refusal_of
 from placement.storage.schema import schema_upgrade
 
@@ -61,6 +62,11 @@ def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None
     # This read has the time limits of a request. A change of the schema has none: it would wait for
     # as long as a database is frozen.
     version = schema_upgrade.version(database)
+    if database.read(lambda connection: connection.info.get(LOGS_STATEMENTS)):
+        raise DatabaseUnusable(
+            "The server of the database refuses writes that are READ COMMITTED, because it writes "
+            "a binary log with binlog_format = STATEMENT: set it to MIXED or ROW."
+        )
     # most starts find the newest schema, and need no connection without time limits
     if sync and version != schema_upgrade.REVISIONS[-1]:
         done = schema_upgrade.sync(database)
