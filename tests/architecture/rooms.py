@@ -22,7 +22,12 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "storage.tables": set(),
         "storage.driver": {"errors", "storage.uuid_rows"},
         "storage.database": {"errors", "metrics", "storage.driver", "storage.tables"},
-        "storage.whole_cloud": {"storage.database", "storage.tables", "storage.uuid_rows"},
+        "storage.whole_cloud": {
+            "storage.database",
+            "storage.driver",
+            "storage.tables",
+            "storage.uuid_rows",
+        },
         "storage.feed": {
             "errors",
             "storage.database",

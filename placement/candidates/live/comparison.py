@@ -10,10 +10,9 @@ providers that don't exist.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
-import sqlalchemy as sa
 
 from placement.candidates.cloud.columns import Numbers, Slots
 from placement.candidates.cloud.key_sets import KeySets, SlotSet
@@ -216,7 +215,7 @@ _CHECKS: Mapping[str, _Differs] = {
 
 
 def _rows(
-    connection: Connection, snapshot: Snapshot, question: Sequence[sa.Select], rest: _Rest
+    connection: Connection, snapshot: Snapshot, question: reads.Question, rest: _Rest
 ) -> Iterator[tuple[Slots, list[Numbers]]]:
     """Yield a question's rows, some thousand at a time: slots, and columns that run parallel.
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import sqlalchemy as sa
 
 from placement.candidates.cloud.columns import Column, Slots, Stocks
 from placement.candidates.cloud.forest import Forest
@@ -166,7 +165,7 @@ def by_key(keys: Integers) -> dict[int, Integers]:
 
 
 def _having(
-    connection: Connection, question: Sequence[sa.Select], register: Register
+    connection: Connection, question: reads.Question, register: Register
 ) -> dict[int, Slots]:
     """Return the slots of the providers that have each key, a trait for example, ascending."""
     parts: list[Integers] = []

@@ -11,7 +11,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Connection
+from placement.storage.driver.list_parameters import among
 from placement.storage.tables import (
     allocations,
     inventories,
@@ -28,12 +30,14 @@ IDS_PER_STATEMENT = 1000
 
 Ids = Sequence[int] | None
 Rows = list[tuple[Any, ...]]
+#: of all rows, and of those of some ids
+Question = tuple[sa.Select, Compiled]
 
 
-def _by(column: sa.Column, *shown: sa.ColumnElement) -> tuple[sa.Select, sa.Select]:
+def _by(column: sa.Column, *shown: sa.ColumnElement, grouped: Sequence[sa.Column] = ()) -> Question:
     """Return two queries: of all rows, and of the rows whose `column` is among `ids`."""
-    whole = sa.select(*shown)
-    return whole, whole.where(column.in_(sa.bindparam("ids", expanding=True)))
+    whole = sa.select(*shown).group_by(*grouped)
+    return whole, Compiled(whole.where(among(column, "ids")))
 
 
 _ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
@@ -58,14 +62,12 @@ STOCKS = _by(
     inventories.c.allocation_ratio,
 )
 _SLOT = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
-USAGES = tuple(
-    question.group_by(*_SLOT)
-    for question in _by(
-        allocations.c.resource_provider_id,
-        *_SLOT,
-        # some drivers return a sum as a Decimal, which is slow
-        sa.cast(sa.func.sum(allocations.c.used), sa.BigInteger),
-    )
+USAGES = _by(
+    allocations.c.resource_provider_id,
+    *_SLOT,
+    # some drivers return a sum as a Decimal, which is slow
+    sa.cast(sa.func.sum(allocations.c.used), sa.BigInteger),
+    grouped=_SLOT,
 )
 _HOLDERS = _by(
     allocations.c.resource_provider_id,
@@ -91,7 +93,7 @@ _CLASS_NAMES = sa.select(resource_classes.c.id, resource_classes.c.name)
 _TRAIT_NAMES = sa.select(traits.c.id, traits.c.name)
 
 
-def _rows(connection: Connection, questions: Sequence[sa.Select], ids: Ids) -> list[Any]:
+def _rows(connection: Connection, questions: Question, ids: Ids) -> list[Any]:
     if ids is None:
         return list(connection.execute(questions[0]).all())
     found: list[Any] = []

@@ -59,7 +59,7 @@ def _odd_among(ids: Ids, odd: Mapping[int, str]) -> dict[int, str]:
 
 
 def of_providers(
-    connection: Connection, question: Sequence[sa.Select], ids: Ids, most: int = MANY
+    connection: Connection, question: reads.Question, ids: Ids, most: int = MANY
 ) -> Iterator[list[Any]]:
     """Yield the columns of a question; the first column has the ids of providers.
 
@@ -82,7 +82,7 @@ def _parts(columns: Sequence[Any]) -> Iterator[list[Any]]:
         yield [column[begin : begin + _PART] for column in columns]
 
 
-def _rows(connection: Connection, question: Sequence[sa.Select]) -> Iterator[list[Any]]:
+def _rows(connection: Connection, question: reads.Question) -> Iterator[list[Any]]:
     columns = question[0].selected_columns
     options = {"stream_results": True, "max_row_buffer": MANY}
     with connection.plain.execute(question[0], execution_options=options) as result:
