@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.storage.database.engine import Connection
-from placement.storage.driver.list_parameters import among
+from placement.storage.driver.list_parameters import among, parts
 from placement.storage.tables import (
     allocations,
     consumer_types,
@@ -101,7 +101,8 @@ def of_trees(connection: Connection, root_ids: Sequence[int]) -> Iterator[HeldRo
 
 def of_consumers(connection: Connection, uuids: Sequence[str]) -> Iterator[HeldRow]:
     """Yield what these consumers hold, each one's in a row; nothing for unknown consumers."""
-    return _held(connection, _OF_CONSUMERS, {"consumers": list(uuids)})
+    for part in parts(dict.fromkeys(uuids)):
+        yield from _held(connection, _OF_CONSUMERS, {"consumers": part})
 
 
 def of_providers(connection: Connection, uuids: Sequence[str]) -> Iterator[Sequence[Any]]:

@@ -195,8 +195,11 @@ def of_trees(connection: Connection, root_ids: Collection[int]) -> list[TreePosi
 
 def names(connection: Connection, uuids: Collection[str]) -> dict[str, str]:
     """Return the names of providers by uuid; unknown providers are left out."""
-    rows = connection.execute(_NAMES, {"uuids": list(uuids)})
-    return {uuid: name for uuid, name in rows}
+    return {
+        uuid: name
+        for part in parts(uuids)
+        for uuid, name in connection.execute(_NAMES, {"uuids": part})
+    }
 
 
 def named_generations(connection: Connection) -> dict[int, tuple[str, int]]:

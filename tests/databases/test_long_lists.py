@@ -9,14 +9,16 @@ from placement.storage import (
     aggregates,
     allocations,
     consumers,
+    holdings,
     inventories,
     providers,
     resource_classes,
     traits,
 )
 from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.driver.list_parameters import parts
 from placement.storage.providers import NewProvider
-from tests.functional.placement.service import Service
+from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import EMPTY, HOLDER, ROOT, fill, numbered
 
 #: PostgreSQL and MariaDB take 65,535 parameters, SQLite fewer
@@ -50,6 +52,10 @@ READS = {
     "consumers locked": lambda c: list(consumers.lock(c, [HOLDER, *UUIDS])) == [HOLDER],
     "consumers' generations": lambda c: consumers.generations(c, [*UUIDS, HOLDER]) == {HOLDER: 2},
     "what consumers hold": lambda c: len(allocations.entries_of(c, [*UUIDS, HOLDER])[0]) == 2,
+    "all that consumers hold": lambda c: (
+        len(list(holdings.of_consumers(c, [HOLDER, *UUIDS, HOLDER]))) == 2
+    ),
+    "names of providers": lambda c: providers.names(c, [*UUIDS, ROOT]) == {ROOT: "root"},
     "usages of others": lambda c: (
         {usage.by_others for usage in usages(c, [ROOT, *UUIDS], [*UUIDS, HOLDER]).values()} == {0}
     ),
@@ -86,6 +92,14 @@ READS = {
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_a_query_takes_a_list_of_any_length(database, read):
     assert database.write(read)
+
+
+def test_what_a_body_may_name_is_asked_for_in_parts(database):
+    """One statement of 12 MB took MariaDB longer than a statement may."""
+    with statements(database) as sent:
+        database.read(READS["all that consumers hold"])
+        database.read(READS["names of providers"])
+    assert len(sent) >= 2 * len(list(parts(UUIDS)))
 
 
 class Undone(Exception):

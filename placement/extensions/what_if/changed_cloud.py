@@ -1,5 +1,6 @@
 """Makes the changes of a request's key `if` in a snapshot (extensions.rst)."""
 
+import functools
 import uuid as uuid_module
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
@@ -54,7 +55,7 @@ class WhatIf:
         #: consumers that are freed it holds for good, so that a question is asked of one moment
         self._known: tuple[Snapshot, Snapshot] | None = None
 
-    @property
+    @functools.cached_property
     def freed(self) -> Collection[str]:
         """The consumers that count as if they held nothing."""
         return frozenset(map(normalised, self._change.get("freed", ())))
