@@ -2,8 +2,8 @@
 
 import contextlib
 import dataclasses
-import json
 import functools
+import json
 import os
 import sqlite3
 import threading
@@ -126,7 +126,7 @@ class SQLStore(Generic[R]):
         conditions, values = [], []
         for name, value in wanted.items():
             if isinstance(value, list):
-                conditions.append(f"{name} IN (SELECT value FROM json_each(?))")
+                conditions.append(f"{name} IN (SELECT value FROM json_each(?))")  # noqa: S608
                 values.append(json.dumps([self._bound(name, one) for one in value]))
             else:
                 conditions.append(f"{name} IS ?")
