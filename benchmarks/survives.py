@@ -12,12 +12,14 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import sqlalchemy as sa
 
 from benchmarks.candidates import table
 from benchmarks.plans import build
 from placement.candidates.budget import Budget
+from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.live.table_snapshot import TableSnapshot
 from placement.extensions.evacuation.given_requests import given_requests
 from placement.extensions.plans.terms import Terms
@@ -25,7 +27,19 @@ from placement.extensions.survives.operation import Question, survives
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.microversions import NEWEST
 from placement.storage import tables
-from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.database.engine import Connection, Database, DatabaseSettings
+
+T = TypeVar("T")
+
+
+class Loaded(TableSnapshot):
+    """The cloud, loaded once: a service is told what changed."""
+
+    def at_once(self, question: Callable[[Connection, Snapshot], T]) -> tuple[Snapshot, T]:
+        """Return the cloud as it was loaded, and the answer to a question."""
+        cloud = self.current()
+        return cloud, self._database.read(lambda connection: question(connection, cloud))
+
 
 TITLES = ["guests", "asked", "verdict", "losses", "absorbed", "unknown", "processor s"]
 GUESTS = 6
@@ -104,7 +118,7 @@ def lines(work: Path, hosts: int) -> Iterator[list[str]]:
     for name, guests in CLOUDS.items():
         path = build(work, hosts, f"survives-{name}", guests)
         database = Database(DatabaseSettings(f"sqlite:///{path}"))
-        clouds = TableSnapshot(database)
+        clouds = Loaded(database)
         clouds.current()
         yield line(database, clouds, name, {})
         if name == "unlike":

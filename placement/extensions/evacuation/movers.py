@@ -6,7 +6,8 @@ it. What it holds of providers that stay is its own: it may keep that, or give i
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -24,6 +25,10 @@ Taken = Mapping[SlotClass, int]
 TakenItems = tuple[tuple[SlotClass, int], ...]
 
 
+#: the fields of a group but its resources
+_CONDITIONS = tuple(one.name for one in dataclasses.fields(Group) if one.name != "resources")
+
+
 @dataclasses.dataclass(frozen=True, order=True)
 class GivenRequest:
     """What somebody says that a consumer asks for. Requests with the same text are equal.
@@ -33,6 +38,18 @@ class GivenRequest:
 
     text: str
     request: CandidateRequest = dataclasses.field(compare=False)
+
+    @functools.cached_property
+    def pattern(self) -> Hashable:
+        """What it says but for the amounts"""
+        asked = dataclasses.replace(self.request, groups=())
+        return (
+            *(
+                (*(getattr(group, name) for name in _CONDITIONS), tuple(group.resources))
+                for group in self.request.groups
+            ),
+            asked,
+        )
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -77,6 +94,16 @@ class TreeDemand:
         asked = [Group("", dict(self.main))] if self.main else []
         asked += [Group(f"_{number}", dict(one)) for number, one in enumerate(self.groups, 1)]
         return CandidateRequest(tuple(asked), avoid=avoid)
+
+    @property
+    def pattern(self) -> Hashable:
+        """What is equal for demands of the same form that ask for other amounts.
+
+        Whatever providers can serve one of them can serve another, if they have the room.
+        """
+        if self.given:
+            return self.given[0].pattern, self.shut
+        return tuple(tuple(name for name, _ in one) for one in (self.main, *self.groups)), self.shut
 
     def amounts(self) -> collections.Counter[str]:
         """Return the sum of each class."""

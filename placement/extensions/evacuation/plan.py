@@ -113,10 +113,12 @@ class TreeCandidate:
     """One candidate of a tree.
 
     :param root: the slot of the tree's root
+    :param serving: the slot of the provider that serves each variable of the request
     """
 
     root: int
     taken: Taken
+    serving: tuple[int, ...]
 
 
 def taken_by(shape: RequestShape, slots: Sequence[int], solution: Solution) -> dict[SlotClass, int]:
@@ -157,7 +159,9 @@ def one_of_each_tree(
         free, _ = of_scarcest(cloud, request, roots)
         found = iter(sorted(found, key=lambda one: (free[one[0]], one[0])))
     for root, family, number, solution in found:
-        yield TreeCandidate(root, taken_by(trees.shape, family.slots(number), solution))
+        slots = family.slots(number)
+        serving = tuple(slots[local] for local in solution)
+        yield TreeCandidate(root, taken_by(trees.shape, slots, solution), serving)
 
 
 #: returns where one may go, by the roots of those that were moved before it: says of a root whether

@@ -46,10 +46,13 @@ class Holders:
         self.known: dict[str, HostHolder] = {}
         self._of: dict[int, list[HostHolder]] = collections.defaultdict(list)
         known_classes, classes = cloud.names.class_ids, dict[str, str]()
+        slots: dict[str, int | None] = {}
         rows: dict[str, list[tuple[int, str, int]]] = collections.defaultdict(list)
         types: dict[str, str | None] = {}
         for row in held:
-            slot = cloud.slot(row.provider_uuid)
+            if row.provider_uuid not in slots:
+                slots[row.provider_uuid] = cloud.slot(row.provider_uuid)
+            slot = slots[row.provider_uuid]
             # what others created meanwhile isn't in the cloud yet
             if slot is not None and row.resource_class in known_classes:
                 name = classes.setdefault(row.resource_class, row.resource_class)

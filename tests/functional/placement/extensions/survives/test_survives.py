@@ -5,7 +5,8 @@ from uuid import uuid4
 import pytest
 
 from placement.candidates import budget
-from placement.extensions.survives import operation, sets
+from placement.extensions.evacuation.plan import one_of_each_tree
+from placement.extensions.survives import operation, quick, sets
 from placement.extensions.survives.alike import Likeness
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
     RED,
@@ -367,6 +368,29 @@ def test_statements_dont_grow_with_hosts(service):
     with statements(service.database) as many:
         survives(service)
     assert len(many) <= len(few) + 1
+
+
+def test_unlike_guests_share_a_search_as_far_as_units_let_them(service, monkeypatch):
+    provider(service, "h1", A, VCPU=16, MEMORY_MB=100)
+    units = {"min_unit": 2, "max_unit": 6, "step_size": 2}
+    provider(service, "h2", B, VCPU={"total": 16, **units}, MEMORY_MB=100)
+    for number, cores in enumerate((2, 4, 6)):
+        held = {"VCPU": cores, "MEMORY_MB": cores}
+        hold(service, numbered("d", number), **{A: held})
+    searches = []
+
+    def noted(cloud, request, budget):
+        searches.append(request)
+        return one_of_each_tree(cloud, request, budget)
+
+    monkeypatch.setattr(quick, "one_of_each_tree", noted)
+    assert survives(service, [[A]])["verdict"] == "possible"
+    assert len(searches) == 1
+    # what h2 doesn't sell isn't had from it because others have it from there
+    hold(service, ONE, **{A: {"VCPU": 3, "MEMORY_MB": 3}})
+    (lost,) = survives(service, [[A]])["worst"]
+    assert (lost["verdict"], lost["consumers"], lost["placed"]) == ("impossible", 4, 3)
+    assert [one["consumer"] for one in lost["left"]] == [ONE]
 
 
 def test_sets_for_which_there_is_no_time_are_unknown(service, monkeypatch):
