@@ -48,5 +48,6 @@ function stops(part) {
 
 /** Return what a node says of itself. */
 function label(node) {
+  if (node.tagName === "CANVAS") return "";
   return node.getAttribute("role") === "group" ? node.getAttribute("aria-label") : node.textContent;
 }

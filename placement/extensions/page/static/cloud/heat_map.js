@@ -58,15 +58,27 @@ export class HeatMap {
 
   part(group, known) {
     const { key, hosts } = group;
-    const on = { point: (host) => this.tell(host), open: ({ uuid }) => (location.hash = addressOf("trees", [uuid])) };
-    const one = known ?? { key, squares: new Squares(on) };
+    const one = known ?? this.made(key);
     one.hosts = hosts;
     one.parts = this.scale.partsOf(hosts);
     this.squares.push(one);
+    // Tab leads to one map; arrows go from there to the others
+    one.squares.canvas.tabIndex = this.squares.length === 1 ? 0 : -1;
     one.squares.canvas.setAttribute("aria-label", this.summed(one.parts));
     // a part that comes by a click is drawn at once
     if (this.paints) this.paint(one);
-    return element("li", { "data-key": key }, this.headingOf(group), one.squares.canvas);
+    return element("li", { "data-key": key }, this.headingOf(group), one.squares.node);
+  }
+
+  made(key) {
+    const one = { key };
+    one.squares = new Squares({
+      point: (host) => this.tell(host),
+      open: ({ uuid }) => (location.hash = addressOf("trees", [uuid])),
+      told: (host) => this.scale.told(host),
+      leave: (step) => this.squares[this.squares.indexOf(one) + step]?.squares.cursor.enter(step),
+    });
+    return one;
   }
 
   /** Return what a map says, for readers of screens. */
@@ -104,7 +116,7 @@ export class HeatMap {
 
   tell(host) {
     if (!host) {
-      show(this.told, "Point at a square to see which tree it is; click to open it.");
+      show(this.told, "Point at a square to see which tree it is; click to open it. With the keyboard: arrows and Enter.");
       return;
     }
     show(this.told, element("strong", { dir: "auto" }, host.name), ` ${this.scale.told(host)}`);

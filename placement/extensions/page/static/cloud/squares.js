@@ -2,6 +2,7 @@
 
 import { element } from "../dom.js";
 import { OVER } from "../model/measures.js";
+import { Cursor } from "./cursor.js";
 
 const SMALLEST = 4;
 const LARGEST = 28;
@@ -46,21 +47,33 @@ export function sizeFor(count, width, tallest) {
 }
 
 export class Squares {
-  /** @param {object} on what hears of the mouse: `{point(host|null), open(host)}` */
+  /**
+   * @param {object} on what hears of the mouse and of keys: `{point(host|null), open(host),
+   *   leave(step), told(host)}`; `leave` goes on to the map before or behind, `told` says in words
+   *   what is shown of a host
+   */
   constructor(on) {
     this.hosts = [];
     this.cell = LARGEST;
     this.columns = 1;
-    this.canvas = element("canvas", {
-      class: "map",
-      role: "img",
-      mousemove: (event) => this.point(on, this.at(event)),
-      mouseleave: () => this.point(on, null),
-      click: (event) => {
-        const host = this.at(event);
-        if (host) on.open(host);
+    this.cursor = new Cursor(this, on);
+    this.canvas = element(
+      "canvas",
+      {
+        class: "map",
+        role: "listbox",
+        mousemove: (event) => this.point(on, this.at(event)),
+        mouseleave: () => this.point(on, null),
+        click: (event) => {
+          const host = this.at(event);
+          if (host) on.open(host);
+        },
+        focus: () => this.cursor.show(),
+        keydown: (event) => this.cursor.move(event),
       },
-    });
+      this.cursor.option,
+    );
+    this.node = element("div", { class: "squares" }, this.canvas, this.cursor.ring);
   }
 
   point(on, host) {
@@ -92,6 +105,7 @@ export class Squares {
       square(pixels, x, y, side, parts[place], isFilled, colours);
     }
     paint.putImageData(image, 0, 0);
+    this.cursor.follow();
   }
 
   at(event) {

@@ -220,6 +220,37 @@ def test_a_list_of_any_length_is_one_stop_of_the_keyboard(open_page, many_hosts)
     assert focused(page) == "compute2"
 
 
+def test_keys_lead_from_square_to_square(open_page, many_hosts):
+    page = open_page(f"{many_hosts.ui}#/cloud?by=name&like=compute*")
+    maps = page.get_by_role("listbox")
+    expect(maps).to_have_count(60)
+    page.goto(f"{many_hosts.ui}#/cloud?by=name&like=compute1*&class=VGPU")
+    # compute1 and compute10 to 19, each a group; the others are the rest
+    expect(maps).to_have_count(12)
+    page.get_by_role("link", name="compute1", exact=True).first.focus()
+    page.keyboard.press("Tab")
+    at = page.locator("canvas:focus [role=option]")
+    expect(at).to_have_text("compute1: 0 of 8 used, 0\N{NO-BREAK SPACE}%")
+    expect(page.locator(".told")).to_contain_text("compute1")
+    for key, name in {
+        # from map to map, and within the rest
+        "ArrowRight": "compute10",
+        "PageDown": "compute11",
+        "ArrowUp": "compute10",
+        "ArrowLeft": "compute1",
+    }.items():
+        page.keyboard.press(key)
+        expect(at).to_contain_text(f"{name}:")
+    maps.last.focus()
+    for key, name in {"Home": "compute2", "ArrowRight": "compute3", "End": "compute60"}.items():
+        page.keyboard.press(key)
+        expect(at).to_contain_text(f"{name}:")
+    page.keyboard.press("ArrowRight")
+    expect(at).to_contain_text("compute60:")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="compute60_numa0")).to_be_visible()
+
+
 def test_focus_outlives_changes(open_page, changing_cloud):
     page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}")
     link = page.get_by_role("link", name=numbered(SERVER, 1)).first
