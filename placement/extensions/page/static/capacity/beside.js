@@ -37,11 +37,17 @@ export function beside(flavors) {
   );
 }
 
-/** Return how many trees have room for how many. */
-export function perTree(found, most) {
+/**
+ * Return how many trees have room for how many.
+ * @param {object} found the answer about the flavor
+ * @param {number} most trees that an answer names
+ * @param {number|null} all how many trees there are; null: not known
+ */
+export function perTree(found, most, all) {
   const counts = found.by_root.map(({ fits }) => fits);
-  if (counts.length < 2) return null;
-  const bars = histogram(counts);
+  const none = Math.max((all ?? 0) - found.trees, 0);
+  if (!counts.length || counts.length + none < 2) return null;
+  const bars = [{ from: 0, to: 0, trees: none }, ...histogram(counts)].filter(({ trees }) => trees > 0);
   const highest = bars.reduce((high, { trees }) => Math.max(high, trees), 0);
   return element(
     "section",
@@ -50,17 +56,17 @@ export function perTree(found, most) {
     element(
       "ul",
       { class: "funnel", "aria-label": "How many fit into how many trees" },
-      bars.filter(({ trees }) => trees > 0).map(({ from, to, trees }) =>
+      bars.map(({ from, to, trees }) =>
         element(
           "li",
           {},
-          element("span", { class: "what" }, from === to ? number(from) : `${number(from)} to ${number(to)}`),
+          element("span", { class: "what" }, to === 0 ? "none" : from === to ? number(from) : `${number(from)} to ${number(to)}`),
           passed(trees, trees, highest),
           element("span", { class: "amounts" }, count(trees, "tree")),
         ),
       ),
     ),
-    counts.length === most && element("p", { class: "quiet" }, `Of the ${number(most)} trees with the most room.`),
+    counts.length === most && element("p", { class: "quiet" }, `Those with room are the ${number(most)} trees with the most of it.`),
   );
 }
 

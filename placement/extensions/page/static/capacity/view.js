@@ -72,10 +72,11 @@ export function capacityView(place, live) {
         limit: most,
       };
       if (names.length) body.without = await rootsOf(names, live, signal);
-      const { requests } = await askMore("capacity", { signal, body });
-      return flavors.map((flavor, at) => ({ ...flavor, found: requests[at] }));
+      const [{ requests }, all] = await Promise.all([askMore("capacity", { signal, body }), treesOf(own, signal)]);
+      const counts = flavors.map((flavor, at) => ({ ...flavor, found: requests[at] }));
+      return { counts, all: all === null ? null : all - names.length };
     };
-    asking.show(ask, (counts) => [counted(counts[0].found), beside(counts), rest(counts[0].found, most)]);
+    asking.show(ask, ({ counts, all }) => [counted(counts[0].found), beside(counts), rest(counts[0].found, most, all)]);
   }
 
   go(place);
@@ -91,6 +92,17 @@ export function capacityView(place, live) {
 
 function linesOf(text) {
   return text.split("\n").map((line) => line.trim()).filter(Boolean).slice(0, MOST_FLAVORS - 1);
+}
+
+/** Return how many trees a search looks at; null: who may count needn't be allowed to know. */
+async function treesOf(query, signal) {
+  try {
+    const { trees } = await askMore(`allocation_candidates/explain?${query}`, { signal });
+    return trees.total;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return null;
+  }
 }
 
 /** Return the query for candidates in an address. */
@@ -119,11 +131,11 @@ function counted(found) {
 }
 
 /** Return what else is known of the flavor that was asked for. */
-function rest(found, most) {
+function rest(found, most, all) {
   return [
     limits(found.limited_by, found.trees),
     stranded(found),
-    perTree(found, most),
+    perTree(found, most, all),
     table("By aggregate", "Aggregate", Object.entries(found.by_aggregate ?? {}), ([uuid]) => toAggregate(uuid)),
     table("By tree", "Tree", (found.by_root ?? []).map((part) => [part, part]), ([{ uuid, name }]) => toTree(uuid, name)),
   ];
