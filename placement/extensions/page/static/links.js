@@ -113,8 +113,25 @@ export function named(kind, id, href = null) {
   return node;
 }
 
+const UUID = /\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})\b/;
+
+/** Return what shows a text of the service: names stand beside the ids in it that have one. */
+export function withNames(text) {
+  const node = element("span");
+  const kindOf = (id) => ["aggregates", "projects", "users"].find((kind) => names.of(kind, id));
+  drawers.set(node, () => show(node, text.split(UUID).map((part, place) => (place % 2 && kindOf(part) ? named(kindOf(part), part) : part))));
+  node.className = "with-names";
+  drawers.get(node)();
+  return node;
+}
+
+/** Return what shows the project of a consumer; null if it isn't known. */
+export function ofProject(project) {
+  return project ? [element("span", { class: "quiet" }, "of "), named("projects", project)] : null;
+}
+
 names.addEventListener("change", () => {
-  for (const node of document.querySelectorAll(".named")) drawers.get(node)?.();
+  for (const node of document.querySelectorAll(".with-names, .named")) drawers.get(node)?.();
 });
 
 /** Return a message of what went wrong, with what to do about it. */

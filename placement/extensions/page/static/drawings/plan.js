@@ -19,8 +19,9 @@ const LINES = 60;
  * @param {object} links
  * @param {function(string): Node} links.consumer returns what shows a consumer
  * @param {function(string, string): Node} links.tree returns what shows a tree by uuid and name
+ * @param {function(string): Node|null} [links.owner] returns what shows whose a consumer is
  */
-export function drawPlan(moves, { consumer, tree }) {
+export function drawPlan(moves, { consumer, tree, owner = () => null }) {
   const pairs = pairsOf(moves);
   const places = (some) => some.map(({ root, name }, place) => [place ? ", " : "", tree(root, name)]);
   return [
@@ -35,7 +36,7 @@ export function drawPlan(moves, { consumer, tree }) {
       heads: ["Consumer", "Move", "From", "To", "Takes", "After move"],
       items: moves.map((move, place) => ({ move, place })),
       cells: ({ move, place }) => [
-        consumer(move.consumer),
+        [consumer(move.consumer), ledBy(owner(move.consumer))],
         number(place + 1),
         places(move.from),
         places(move.to),
@@ -44,6 +45,11 @@ export function drawPlan(moves, { consumer, tree }) {
       ],
     }),
   ];
+}
+
+/** Return what stands in a line of its own, below what is beside it. */
+function ledBy(shown) {
+  return shown && [element("br"), shown];
 }
 
 function lines(pairs, moves) {

@@ -1,18 +1,16 @@
 /** Can these hosts be emptied, and where would everybody go? */
 
 import { element } from "../dom.js";
-import { toConsumer, toTree } from "../links.js";
+import { ofProject, toConsumer, toTree, withNames } from "../links.js";
 import { ifOf, names } from "../model/asked.js";
 import { rootsOf } from "../model/hosts.js";
+import { holdingsOf } from "../model/owners.js";
 import { evacuationMoves } from "../model/plan.js";
 import { askMore } from "../session.js";
 import { drawPlan } from "../drawings/plan.js";
 import { wideTable } from "../drawings/table.js";
 import { count, number } from "../words.js";
 import { exported } from "./export.js";
-
-/** consumers in one request */
-const MOST = 10_000;
 
 export const evacuateKind = {
   tab: "Evacuate",
@@ -27,21 +25,15 @@ export const evacuateKind = {
     const changed = await ifOf(query, roots);
     if (changed) body.if = changed;
     const answer = await askMore("capacity/evacuate", { signal, body });
-    const held = {};
-    const movers = Object.keys(answer.moves);
-    for (let begin = 0; begin < movers.length; begin += MOST) {
-      const some = movers.slice(begin, begin + MOST);
-      const { consumers } = await askMore("allocations/query", { signal, body: { consumers: some } });
-      Object.assign(held, consumers);
-    }
-    return { answer, moves: evacuationMoves(answer.moves, held, (uuid) => rootOf(live.cloud, uuid)) };
+    const held = await holdingsOf(Object.keys(answer.moves), signal);
+    return { answer, held, moves: evacuationMoves(answer.moves, held, (uuid) => rootOf(live.cloud, uuid)) };
   },
-  drawn: ({ answer, moves }) => [
+  drawn: ({ answer, held, moves }) => [
     element(
       "section",
       { class: "panel" },
       element("h2", { class: answer.fits ? "good" : "bad" }, verdict(answer)),
-      moves.length > 0 && drawPlan(moves, { consumer: toConsumer, tree: toTree }),
+      moves.length > 0 && drawPlan(moves, { consumer: toConsumer, tree: toTree, owner: (uuid) => ofProject(held[uuid]?.project_id) }),
     ),
     answer.unfit.length > 0 && unfit(answer.unfit),
     exported(answer, moves),
@@ -70,7 +62,7 @@ function unfit(left) {
       label: "Consumers without a new place",
       heads: ["Consumer", "Why"],
       items: left,
-      cells: ({ consumer, message }) => [toConsumer(consumer), message],
+      cells: ({ consumer, message }) => [toConsumer(consumer), withNames(message)],
     }),
   );
 }

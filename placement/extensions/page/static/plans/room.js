@@ -1,9 +1,10 @@
 /** Which few moves make room for a request? */
 
 import { element } from "../dom.js";
-import { toConsumer, toTree } from "../links.js";
+import { ofProject, toConsumer, toTree, withNames } from "../links.js";
 import { ifOf, names, numberIn, objectIn, words } from "../model/asked.js";
 import { rootsOf } from "../model/hosts.js";
+import { projectsOf } from "../model/owners.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
 import { drawPlan } from "../drawings/plan.js";
@@ -46,13 +47,14 @@ export const roomKind = {
     if (constraints) body.constraints = constraints;
     const changed = await ifOf(query, roots);
     if (changed) body.if = changed;
-    return askMore("plans/room", { signal, body });
+    const plan = await askMore("plans/room", { signal, body });
+    return { plan, projects: await projectsOf(plan.moves.map(({ consumer }) => consumer), signal) };
   },
-  drawn: (plan, query) => [...roomPlan(plan), plan.verdict !== "fits" && element("p", {}, element("a", { href: addressOf("why", [], query.get("query")) }, "Why it doesn't fit as it is"))],
+  drawn: ({ plan, projects }, query) => [...roomPlan(plan, projects), plan.verdict !== "fits" && element("p", {}, element("a", { href: addressOf("why", [], query.get("query")) }, "Why it doesn't fit as it is"))],
 };
 
 /** Return what an answer of `POST /berth/v1/plans/room` says; also explanations may have one. */
-export function roomPlan(plan) {
+export function roomPlan(plan, projects = new Map()) {
   const { verdict, moves, cost, exact, message } = plan;
   const amounts = Object.fromEntries(Object.entries(cost.amounts).filter(([, value]) => value > 0));
   const head = verdict === "possible" ? `${count(moves.length, "move")} ${moves.length === 1 ? "makes" : "make"} room` : VERDICTS[verdict];
@@ -61,9 +63,9 @@ export function roomPlan(plan) {
       "section",
       { class: "panel" },
       element("h2", { class: verdict === "fits" || verdict === "possible" ? "good" : "bad" }, head),
-      element("p", { dir: "auto" }, message),
+      element("p", { dir: "auto" }, withNames(message)),
       moves.length > 0 && element("p", { class: "quiet" }, `${heldText(amounts)} would move. `, exact ? "No plan is cheaper." : "There may be a cheaper plan."),
-      moves.length > 0 && drawPlan(moves, { consumer: toConsumer, tree: toTree }),
+      moves.length > 0 && drawPlan(moves, { consumer: toConsumer, tree: toTree, owner: (uuid) => ofProject(projects.get(uuid)) }),
     ),
     moves.length > 0 && exported(plan, moves),
   ];

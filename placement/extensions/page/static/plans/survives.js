@@ -1,9 +1,10 @@
 /** Which losses of hosts can be absorbed? */
 
 import { element } from "../dom.js";
-import { toConsumer, toTree } from "../links.js";
+import { ofProject, toAggregate, toConsumer, toTree, withNames } from "../links.js";
 import { ifOf, names, numberIn, words } from "../model/asked.js";
 import { rootsOf } from "../model/hosts.js";
+import { projectsOf } from "../model/owners.js";
 import { askMore } from "../session.js";
 import { passed } from "../drawings/bar.js";
 import { wideTable } from "../drawings/table.js";
@@ -42,29 +43,31 @@ export const survivesKind = {
     if (stay.length) body.movable = { except: stay };
     const changed = await ifOf(query, roots);
     if (changed) body.if = changed;
-    return askMore("plans/survives", { signal, body });
+    const found = await askMore("plans/survives", { signal, body });
+    const left = found.worst.flatMap((one) => one.left.map(({ consumer }) => consumer));
+    return { found, isByAggregate: body.each === "aggregate", projects: await projectsOf(left, signal) };
   },
-  drawn: (found) => [
+  drawn: ({ found, isByAggregate, projects }) => [
     element(
       "section",
       { class: "panel" },
       element("h2", {}, "Losses that can be absorbed"),
       element("p", { class: found.verdict === "impossible" ? "figure bad" : "figure" }, `${number(found.absorbed)} of ${number(found.sets)}`),
-      element("p", { dir: "auto" }, found.message),
+      element("p", { dir: "auto" }, withNames(found.message)),
       found.sets > 0 && passed(found.absorbed + found.unknown, found.absorbed, found.sets),
     ),
-    found.worst.map(loss),
+    found.worst.map((one) => loss(one, isByAggregate, projects)),
   ],
 };
 
-function loss({ name, roots, verdict, alike, consumers, placed, left, missing }) {
+function loss({ name, roots, verdict, alike, consumers, placed, left, missing }, isByAggregate, projects) {
   const named = roots.slice(0, NAMED).map(({ root, name: host }, place) => [place ? ", " : "", toTree(root, host)]);
   const rest = roots.length - NAMED;
   return element(
     "section",
     { class: "panel", "data-key": roots.map(({ root }) => root).join() },
-    element("h2", { class: verdict === "impossible" ? "bad" : "", dir: "auto" }, roots.length > 1 ? name : named),
-    roots.length > 1 && element("p", {}, named, rest > 0 && ` and ${number(rest)} more`),
+    element("h2", { class: verdict === "impossible" ? "bad" : "", dir: "auto" }, isByAggregate ? toAggregate(name) : roots.length > 1 ? name : named),
+    (roots.length > 1 || isByAggregate) && element("p", {}, named, rest > 0 && ` and ${number(rest)} more`),
     element("p", {}, `${number(placed)} of ${count(consumers, "consumer")} ${consumers === 1 ? "has" : "have"} a new place. `,
       Object.keys(missing).length > 0 && `At least ${heldText(missing)} would have to be added. `,
       verdict === "unknown" && "There may be places that weren't found."),
@@ -79,7 +82,7 @@ function loss({ name, roots, verdict, alike, consumers, placed, left, missing })
           label: `Without a place after the loss of ${name}`,
           heads: ["Consumer", "Holds", "Why"],
           items: left,
-          cells: ({ consumer, resources, reason }) => [toConsumer(consumer), heldText(resources), reason],
+          cells: ({ consumer, resources, reason }) => [[toConsumer(consumer), " ", ofProject(projects.get(consumer))], heldText(resources), withNames(reason)],
         }),
       ),
   );

@@ -3,7 +3,8 @@
 import { Asking } from "../asking.js";
 import { wideTable } from "../drawings/table.js";
 import { element } from "../dom.js";
-import { toConsumer, toTree } from "../links.js";
+import { ofProject, toConsumer, toTree, withNames } from "../links.js";
+import { projectsOf } from "../model/owners.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
 import { number } from "../words.js";
@@ -21,8 +22,11 @@ export function suspectsView(place, live) {
     const kind = query.get("kind");
     const asked = new URLSearchParams({ limit: MOST, ...(kind && { kind }) });
     asking.show(
-      (signal) => askMore(`suspects?${asked}`, { signal }),
-      (found) => told(found, kind),
+      async (signal) => {
+        const found = await askMore(`suspects?${asked}`, { signal });
+        return { found, projects: await projectsOf(found.suspects.map(({ consumer }) => consumer), signal) };
+      },
+      ({ found, projects }) => told(found, kind, projects),
     );
     return true;
   }
@@ -38,7 +42,7 @@ export function suspectsView(place, live) {
   };
 }
 
-function told({ suspects, kinds, marker }, chosen) {
+function told({ suspects, kinds, marker }, chosen, projects) {
   const link = (kind, text) =>
     element(
       "li",
@@ -71,9 +75,9 @@ function told({ suspects, kinds, marker }, chosen) {
             [
               suspect.provider && toTree(suspect.provider.uuid, suspect.provider.name, 40),
               suspect.provider && suspect.consumer && element("br"),
-              suspect.consumer && toConsumer(suspect.consumer),
+              suspect.consumer && [toConsumer(suspect.consumer), " ", ofProject(projects.get(suspect.consumer))],
             ],
-            suspect.detail,
+            withNames(suspect.detail),
             suspect.first_seen.replace("T", " ").replace("Z", ""),
           ],
         }),

@@ -10,7 +10,7 @@ from placement.extensions.monitoring.counting import Counting
 from placement.metrics.slots import Slots
 from tests.browsing import expect
 from tests.functional.placement.extensions.page import clouds
-from tests.functional.placement.extensions.page.clouds import AGGREGATE, HOST, SERVER, numbered
+from tests.functional.placement.extensions.page.clouds import AGGREGATE, HOST, NUMA, SERVER, numbered
 from tests.functional.placement.extensions.page.conftest import serving
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202erack 7"
@@ -46,6 +46,20 @@ def test_names_stand_beside_ids_which_a_click_copies(open_page, cloud, names_fil
     expect(page.locator("article").first.get_by_role("link", name=HOSTILE)).to_be_visible()
     page.goto(f"{cloud.ui}#/consumer/{numbered(SERVER, 3)}")
     expect(page.get_by_text("Pay & go", exact=True)).to_be_visible()
+    typeless = clouds.held({numbered(NUMA, 2): {"VCPU": 1}}, "payments")
+    del typeless["consumer_type"]
+    path = f"/allocations/{numbered(SERVER, 500)}"
+    assert cloud.service.put(path, typeless, version="1.36").status_code == 204
+    page.goto(f"{cloud.ui}#/suspects")
+    suspects = page.get_by_role("group", name="Suspects").get_by_role("row")
+    expect(suspects.filter(has_text=numbered(SERVER, 500))).to_contain_text("of Pay & go")
+    page.goto(f"{cloud.ui}#/plans/evacuate?hosts=compute1")
+    moves = page.get_by_role("group", name="Moves in their order").get_by_role("row")
+    expect(moves.filter(has_text=numbered(SERVER, 3))).to_contain_text("of Pay & go")
+    # one that can't move, on a host of the aggregate
+    stays = numbered(SERVER, 5)
+    page.goto(f"{cloud.ui}#/plans/survives?each=aggregate&except={stays}")
+    expect(page.locator(".answer").get_by_role("link", name=HOSTILE)).to_be_visible()
     names_file.write_text("{")
     page.goto(cloud.ui)
     page.reload()
