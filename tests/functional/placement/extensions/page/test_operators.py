@@ -10,7 +10,13 @@ from placement.extensions.monitoring.counting import Counting
 from placement.metrics.slots import Slots
 from tests.browsing import expect
 from tests.functional.placement.extensions.page import clouds
-from tests.functional.placement.extensions.page.clouds import AGGREGATE, HOST, NUMA, SERVER, numbered
+from tests.functional.placement.extensions.page.clouds import (
+    AGGREGATE,
+    HOST,
+    NUMA,
+    SERVER,
+    numbered,
+)
 from tests.functional.placement.extensions.page.conftest import serving
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202erack 7"
