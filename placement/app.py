@@ -40,6 +40,7 @@ from placement.operations.database_lists import DatabaseLists
 from placement.operations.project_usages import ProjectUsages
 from placement.policies.enforcement import Policy as Policy
 from placement.policies.enforcement import enforcer
+from placement.policies.enforcement import why_unusable as why_unusable
 from placement.searching import LazySearch
 from placement.storage.database.engine import RACE, Database, DatabaseSettings
 from placement.storage.driver.dialects import CAUSES

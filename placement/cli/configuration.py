@@ -12,7 +12,7 @@ from collections.abc import Callable
 from oslo_config import cfg
 
 from placement import config
-from placement.app import Policy, list_rules, open_database
+from placement.app import Policy, list_rules, open_database, why_unusable
 from placement.cli.failure import line_of
 from placement.config import logs, misspelt, sources
 from placement.extensions.monitoring.access import networks
@@ -108,7 +108,7 @@ class ConfigurationInForce:
             raise ConfigurationRefused(" ".join(said.getvalue().split())) from None
 
     def _check_values(self, conf: cfg.ConfigOpts) -> None:
-        config.check_values(conf)
+        sources.check_values(conf)
         refusal = why_not_serve(self._arguments, conf)
         if refusal is not None:
             raise ConfigurationRefused(refusal)
@@ -125,7 +125,7 @@ class ConfigurationInForce:
             policy = Policy(conf, list_rules())
         # whatever oslo.policy raises for a file that it can't use
         except Exception as error:
-            text = " ".join(str(error).split())
+            text = why_unusable(error)
             file = conf.oslo_policy.policy_file
             raise ConfigurationRefused(
                 f"The policy can't be used ({file} and its folders): {text}"

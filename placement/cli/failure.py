@@ -1,6 +1,7 @@
 """Report an error that stops a command in one line instead of a traceback."""
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 
@@ -15,6 +16,7 @@ FAILED = 1
 
 #: ends of SQLite's messages about a file or folder that this user can't write
 _SQLITE_FILE = ("unable to open database file", "attempt to write a readonly database")
+_NO_SQLITE = ("file is not a database", "database disk image is malformed")
 _SQLITE_HINT = (
     "The file is named in [placement_database]connection; without configuration it is placement.db "
     "in the working directory. This user needs to be able to write to the file and its directory."
@@ -71,5 +73,10 @@ def line_of(error: Exception) -> str:
         error = error.__cause__
     if isinstance(error, DBAPIError):
         text = f"The database can't be used: {' '.join(str(error.orig).split())}"
+        if text.endswith(_NO_SQLITE):
+            return (
+                f"{text}: what [placement_database]connection names is damaged, or something else"
+            )
         return f"{text}. {_SQLITE_HINT}" if text.endswith(_SQLITE_FILE) else text
-    return str(error)
+    # oslo.config shows the place as the representation of an object
+    return re.sub(r"LocationInfo\(.*?detail='(.*?)'\)", r"\1", str(error))

@@ -135,18 +135,6 @@ def load(
     return conf
 
 
-def check_values(conf: cfg.ConfigOpts) -> None:
-    """Read the value of every registered option. Raises cfg.Error at one that is wrong.
-
-    Otherwise a wrong value is noticed only when the option is used.
-    """
-    for name in conf:
-        group = conf[name]
-        if isinstance(group, cfg.ConfigOpts.GroupAttr):
-            for option in group:
-                group[option]
-
-
 def parse_if_unparsed(conf: cfg.ConfigOpts) -> None:
     """Give `conf` an empty command line and no files, unless it was parsed.
 

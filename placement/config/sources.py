@@ -1,10 +1,12 @@
 """Where the configuration files are, and what is said when there is none (rest-api.md 7.1)."""
 
 import argparse
+import codecs
+import contextlib
 import os
 import pathlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from oslo_config import cfg
 
@@ -28,6 +30,23 @@ class NotConfigured(cfg.RequiredOptError):
         return " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
 
 
+class OptionUnset(cfg.RequiredOptError):
+    """No file and no variable has an option that must be set; the message says where it goes."""
+
+    def __init__(self, missing: cfg.RequiredOptError, files: Sequence[str]) -> None:
+        super().__init__(missing.opt_name, missing.group)
+        self._files = files
+
+    def __str__(self) -> str:
+        variable = f"OS_{self.group.name}__{self.opt_name}".upper()
+        places = [f"write it into {self._files[-1]}"] if self._files else []
+        return f"{super().__str__()}: {' or '.join([*places, f'set {variable}'])}."
+
+
+class UnknownReference(cfg.Error):
+    """A value has a `$` before a name that no option has; it is not quoted, as it may be secret."""
+
+
 class NotText(cfg.Error):
     """A configuration file is not UTF-8 text."""
 
@@ -46,8 +65,8 @@ def read(
 ) -> None:
     """Parse the command line and read the files into `conf`, whose options are registered.
 
-    Raises cfg.Error; NotConfigured if an option is missing and there is no file; NotText;
-    Unreadable.
+    Raises cfg.Error; NotConfigured if an option is missing and there is no file; OptionUnset if
+    there is one; UnknownReference; NotText; Unreadable.
 
     :param program: name of the program; a file `<program>.conf` beside `placement.conf` is read
     :param files: the files to read; None: the usual places, or those that VARIABLE names
@@ -69,16 +88,53 @@ def read(
         )
     except cfg.RequiredOptError as missing:
         if conf.config_file or conf.config_dir:
-            raise
+            raise OptionUnset(missing, conf.config_file or ()) from missing
         raise NotConfigured(missing, program) from missing
+    except cfg.NoSuchOptError:
+        check_values(conf)
+        raise
     except cfg.ConfigFileParseError as error:
-        # the message quotes the line, which may be a password
-        (where, *_) = re.split(r": (?=['\"])", error.msg or "", maxsplit=1)
-        raise cfg.ConfigFileParseError(error.config_file, where) from None
+        raise cfg.ConfigFileParseError(error.config_file, _mistake(error)) from None
     except UnicodeDecodeError as error:
         raise NotText(f"{_undecodable(argv, program, files)} is not UTF-8 text: {error}") from error
     except OSError as error:
         raise Unreadable(f"{error.filename} can't be read: {error.strerror}") from error
+
+
+def check_values(conf: cfg.ConfigOpts) -> None:
+    """Read the value of every registered option. Raises cfg.Error at one that is wrong.
+
+    Otherwise a wrong value is noticed only when the option is used.
+    """
+    for name in conf:
+        with _named("DEFAULT", name):
+            group = conf[name]
+        if isinstance(group, cfg.ConfigOpts.GroupAttr):
+            for option in group:
+                with _named(name, option):
+                    group[option]
+
+
+@contextlib.contextmanager
+def _named(group: str, option: str) -> Iterator[None]:
+    try:
+        yield
+    except cfg.NoSuchOptError:
+        raise UnknownReference(
+            f"[{group}]{option} has a $ that names no option. Write $$ for a dollar sign."
+        ) from None
+
+
+def _mistake(error: cfg.ConfigFileParseError) -> str:
+    """Return what is wrong with a file, without its line: that may be a password."""
+    (where, *_) = re.split(r": (?=['\"])", error.msg or "", maxsplit=1)
+    with open(error.config_file, "rb") as file:
+        if file.read(3) == codecs.BOM_UTF8:
+            return "it begins with a byte order mark. Save it as UTF-8 without one"
+    if "Section must be started" in where:
+        # the parser counts a line too many
+        return "an option stands before the first group, which is a line such as [api]"
+    return where
 
 
 def _undecodable(argv: Sequence[str], program: str, files: Sequence[str] | None) -> str:

@@ -46,6 +46,14 @@ def enforcer(rules: Iterable[policy.RuleDefault]) -> policy.Enforcer:
     return found
 
 
+def why_unusable(error: Exception) -> str:
+    """Return in one line why oslo.policy can't use a file."""
+    # oslo.policy asks a list for its items
+    if isinstance(error, AttributeError) and str(error).endswith("no attribute 'items'"):
+        return 'a file has no names of rules with their rules: "rule\'s name": "role:admin"'
+    return " ".join(str(error).split())
+
+
 class Policy:
     """The rules in force: the defaults, overridden by the operator's policy files.
 
@@ -121,7 +129,9 @@ class Policy:
             self._load()
         # whatever oslo.policy raises for a file that it can't use
         except Exception as error:
-            LOG.error("The policy can't be used, so the old rules stay in force: %s", error)
+            LOG.error(
+                "The policy can't be used, so the old rules stay in force: %s", why_unusable(error)
+            )
             self._loaded_stamp = self._stamp()
             self._search_again = self._clock() + SEARCH_INTERVAL
 

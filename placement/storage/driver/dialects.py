@@ -160,6 +160,8 @@ def read_url(connection: str, parameters: str = "") -> sa.URL:
             joined = "&" if url.query else "?"
             text = url.render_as_string(hide_password=False)
             url = sa.make_url(f"{text}{joined}{parameters}")
+        if url.get_backend_name() != "sqlite" and _ends_too_early(url):
+            raise ValueError("an @ in the password")
     except (ArgumentError, ValueError):
         # not chained: the error may quote the URL, and with it the password
         raise DatabaseUnusable(
@@ -167,6 +169,12 @@ def read_url(connection: str, parameters: str = "") -> sa.URL:
             "postgresql://user:password@host/database (special characters as %XX)."
         ) from None
     return url
+
+
+def _ends_too_early(url: sa.URL) -> bool:
+    """Return whether the password has an `@`: what follows it was read as host and database."""
+    database = url.database or ""
+    return "@" in (url.host or "") or ("@" in database and "/" in database)
 
 
 def prepare(
