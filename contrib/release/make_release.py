@@ -5,16 +5,20 @@
 
 It needs git, and the package `build` in this Python. Debian packages are made where
 `dpkg-buildpackage` and `dh_virtualenv` are installed, the image where `buildah` is. What isn't made
-is told. Sdist and wheel are each installed into a fresh environment, where the service makes its
-database and describes its API; what was packed differs from neither. `tox -e deb` and `tox -e
-container` install packages and image on systems of their own.
+is told. Each part is installed and used: sdist and wheel in fresh environments, the image as a
+container, the Debian packages in a container of the image's base. `tox -e deb` and `tox -e
+container` do more with both.
+
+Without a registry, say --base localhost/berth-base: contrib/container/make_base makes it.
 
 BERTH_REPOSITORY_URL and BERTH_FILES_URL name the public place of the sources, for the metadata
 (packaged_description.py).
 """
 
 import argparse
+import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -22,10 +26,23 @@ import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SUMS = "SHA256SUMS"
+#: the image's base, if no other is named
+BASE = "debian:bookworm-slim"
+#: what an installation must be able to do
+USES = (
+    ("placement-manage", "--version"),
+    ("placement-manage", "db", "sync"),
+    ("placement-status", "upgrade", "check"),
+    ("placement-api", "--version"),
+    ("berth-compute", "--version"),
+)
+#: a database for it in a container
+DATABASE = "OS_PLACEMENT_DATABASE__CONNECTION=sqlite:////tmp/placement.db"
 
 
 class Refused(Exception):
@@ -38,18 +55,21 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("directory", type=Path, help="where the parts go; it has to be empty")
+    options.add_argument("--base", help="the image's base; made with debootstrap if it isn't there")
     options.add_argument("--dirty", action="store_true", help="changes need not be committed")
     arguments = options.parse_args()
     try:
-        release(arguments.directory.resolve(), arguments.dirty)
+        release(arguments.directory.resolve(), arguments.dirty, arguments.base)
     except Refused as refused:
         print(f"release: {refused}", file=sys.stderr)
         return 1
     return 0
 
 
-def release(folder: Path, dirty: bool) -> None:
+def release(folder: Path, dirty: bool, base: str | None = None) -> None:
     """Make all parts in the folder. Raises Refused."""
+    if importlib.util.find_spec("build") is None:
+        raise Refused("the package build is missing: pip install build")
     if not dirty and output("git", "status", "--porcelain"):
         raise Refused("commit or remove your changes first: the release is that of a commit")
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,8 +84,10 @@ def release(folder: Path, dirty: bool) -> None:
     version = wheel.name.split("-")[1]
     sbom = folder / f"{wheel.name.rpartition('-py3')[0]}.cdx.json"
     sbom.write_text(json.dumps(bill(parts), indent=1) + "\n", encoding="utf-8")
-    packages(folder)
-    image(folder, version)
+    if base and has("buildah") and not output("buildah", "images", "--quiet", f"reference={base}"):
+        run(ROOT / "contrib" / "container" / "make_base", base)
+    packages(folder, base or BASE)
+    image(folder, version, base or BASE)
     files = sorted(each for each in folder.iterdir() if each.is_file())
     lines = [f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n" for each in files]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
@@ -84,13 +106,7 @@ def proven(part: Path) -> list[dict]:
             "PATH": os.environ["PATH"],
             "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{home}/placement.db",
         }
-        for command in (
-            ("placement-manage", "--version"),
-            ("placement-manage", "db", "sync"),
-            ("placement-status", "upgrade", "check"),
-            ("placement-api", "--version"),
-            ("berth-compute", "--version"),
-        ):
+        for command in USES:
             run(programs / command[0], *command[1:], cwd=home, env=environ)
         for file in ("man/man8/placement-api.8", "berth/etc/placement.conf.sample"):
             if not (home / "venv" / "share" / file).is_file():
@@ -128,18 +144,25 @@ def _licence(part: dict) -> dict:
     return {"licenses": [{"license": {"name": named}}]} if named else {}
 
 
-def packages(folder: Path) -> None:
-    """Make the Debian packages, where their tools are."""
+def packages(folder: Path, base: str) -> None:
+    """Make the Debian packages, where their tools are; install them in a container of the base."""
     if missing := [tool for tool in ("dpkg-buildpackage", "dh_virtualenv") if not has(tool)]:
         print(f"no Debian packages: {', '.join(missing)} isn't installed")
         return
     run(ROOT / "contrib" / "debian" / "build", folder)
-    for package in folder.glob("*.deb"):
-        run("dpkg-deb", "--info", package)
+    if not has("buildah"):
+        print("the Debian packages weren't installed: buildah isn't")
+        return
+    install = "apt-get update && apt-get install --yes --no-install-recommends /release/*.deb"
+    used = " && ".join(" ".join(command) for command in USES)
+    with container(base) as name:
+        mounted = f"--volume={folder}:/release:ro"
+        command = ("sh", "-ec", f"{install} && {used}")
+        run("buildah", "run", mounted, f"--env={DATABASE}", name, "--", *command)
 
 
-def image(folder: Path, version: str) -> None:
-    """Make the image as an archive, where buildah is."""
+def image(folder: Path, version: str, base: str) -> None:
+    """Make the image as an archive, where buildah is; use a container of the archive."""
     if not has("buildah"):
         print("no image: buildah isn't installed")
         return
@@ -150,12 +173,26 @@ def image(folder: Path, version: str) -> None:
     try:
         wanted = (".[keystone,postgresql,mysql]", "pyuwsgi")
         run(sys.executable, "-m", "pip", "wheel", "--quiet", "--wheel-dir", wheels, *wanted)
+        made = ("--tag", name, "--build-arg", f"BASE={base}")
         file = "contrib/container/Containerfile"
-        run("buildah", "build", "--quiet", "--tag", name, "--file", file, ".")
-        archive = folder / f"placement-api-{version}.oci.tar"
-        run("buildah", "push", "--quiet", name, f"oci-archive:{archive}:{name}")
+        run("buildah", "build", "--quiet", *made, "--file", file, ".")
     finally:
         shutil.rmtree(wheels, ignore_errors=True)
+    archive = f"oci-archive:{folder}/placement-api-{version}.oci.tar"
+    run("buildah", "push", "--quiet", name, f"{archive}:{name}")
+    with container(archive) as used:
+        for command in USES:
+            run("buildah", "run", f"--env={DATABASE}", used, "--", "kolla_start", *command)
+
+
+@contextlib.contextmanager
+def container(of: str) -> Iterator[str]:
+    """Yield the name of a new container, which is removed at the end."""
+    name = output("buildah", "from", "--quiet", of)
+    try:
+        yield name
+    finally:
+        run("buildah", "rm", name)
 
 
 def has(tool: str) -> bool:

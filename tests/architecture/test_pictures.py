@@ -1,13 +1,15 @@
-"""The picture of the rooms shows what the rooms may import."""
+"""The picture of the rooms shows what they may import; the badges, what the package says."""
 
 import html
 import pathlib
 import re
+import runpy
 from collections.abc import Mapping
 
 from tests.architecture.rooms import MAY_IMPORT
 
-PICTURE = pathlib.Path(__file__).parents[2] / "doc" / "pictures" / "rooms.svg"
+PICTURES = pathlib.Path(__file__).parents[2] / "doc" / "pictures"
+PICTURE = PICTURES / "rooms.svg"
 #: most rooms import these; the picture leaves them out
 EVERYWHERE = {"errors", "installation", "microversions"}
 
@@ -40,3 +42,9 @@ def test_the_picture_leads_where_imports_lead() -> None:
     assert {room: reached(drawn, room) for room in rooms} == {
         room: reached(rooms, room) for room in rooms
     }
+
+
+def test_the_badges_say_what_the_package_says() -> None:
+    """Drawn by `PYTHONPATH=. python doc/pictures`, too."""
+    draw = runpy.run_path(str(PICTURES / "draw_badges.py"))
+    assert draw["drawn"](draw["facts"]()) == (PICTURES / "badges.svg").read_text(encoding="utf-8")
