@@ -1,4 +1,4 @@
-"""Options of configuration files that nobody reads, because their names are misspelt.
+"""Options of files and of the environment that nobody reads, because their names are misspelt.
 
 oslo.config ignores what it doesn't know. Files of operators have options of other programs, too:
 agent and service may share one. So only a name that nearly is one of ours counts as a mistake.
@@ -7,6 +7,7 @@ agent and service may share one. So only a name that nearly is one of ours count
 import contextlib
 import difflib
 import itertools
+import os
 import pathlib
 from collections.abc import Iterator, Mapping
 
@@ -22,12 +23,36 @@ Names = Mapping[str, frozenset[str]]
 
 
 def told(conf: cfg.ConfigOpts) -> list[str]:
-    """Return a sentence about each option of the files that is nobody's.
+    """Return a sentence about each option of the files and the environment that is nobody's.
 
     :param conf: the files were read, and all options are registered
     """
     known = _known(conf)
-    return list(dict.fromkeys(_sentences(conf, known)))
+    return list(dict.fromkeys([*_sentences(conf, known), *_of_environment(known)]))
+
+
+def _of_environment(known: Names) -> Iterator[str]:
+    """Yield a sentence about each `OS_<GROUP>__<OPTION>` whose option isn't the group's.
+
+    So is one with a single underscore between both, if there are this group and this option.
+    """
+    for variable in sorted(name for name in os.environ if name.startswith("OS_")):
+        group, _, option = variable.removeprefix("OS_").lower().partition("__")
+        group = "DEFAULT" if group == "default" else group
+        if group in known and option not in known[group]:
+            meant = _nearest(option, known[group])
+        elif option:
+            continue
+        else:
+            fits = (
+                (each, group.removeprefix(f"{each}_".lower()))
+                for each in known
+                if group.startswith(f"{each}_".lower())
+            )
+            group, meant = next((pair for pair in fits if pair[1] in known[pair[0]]), (group, None))
+        if meant:
+            right = f"OS_{group}__{meant}".upper()
+            yield f"{variable}: nobody reads this variable. Do you mean {right}?"
 
 
 def _sentences(conf: cfg.ConfigOpts, known: Names) -> Iterator[str]:

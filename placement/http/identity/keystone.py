@@ -12,7 +12,7 @@ from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from placement.config.keystone_authtoken import BOUNDS, GROUP
+from placement.config.keystone_authtoken import BOUNDS, GROUP, login_option
 from placement.http.environ import Environ, StartResponse, WSGIApplication
 from placement.http.identity.identity_failures import IdentityFailures
 
@@ -195,7 +195,17 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         protocol: WSGIApplication = BoundedProtocol(application, {"oslo_config_config": conf})
     except keystone_errors.ClientException as wrong:
         raise IdentityUnusable(f"[{GROUP}] can't be used: {wrong}") from wrong
+    _check_address(conf)
     return protocol
+
+
+def _check_address(conf: cfg.ConfigOpts) -> None:
+    """Raise IdentityUnusable if keystone's URL is none: every request would be answered 503."""
+    address = login_option(conf, "auth_url")
+    if address and not address.startswith(("http://", "https://")):
+        raise IdentityUnusable(
+            f"[{GROUP}]auth_url is not a URL. Write it as http://host:port/v3 or https://host/v3."
+        )
 
 
 def _check_cache(options: Any) -> None:

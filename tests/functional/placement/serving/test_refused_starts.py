@@ -132,6 +132,14 @@ def test_a_value_that_only_workers_use(refused):
     assert "search_time_limit" in line
 
 
+def test_a_keystone_whose_url_is_none(refused):
+    uri = {"WWW_AUTHENTICATE_URI": "http://keystone.example"}
+    variables = uri | {"AUTH_TYPE": "password", "AUTH_URL": "keystone.example:5000/v3"}
+    options = {f"OS_KEYSTONE_AUTHTOKEN__{name}": value for name, value in variables.items()}
+    line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **options)
+    assert "[keystone_authtoken]auth_url is not a URL. Write it as http://host:port/v3" in line
+
+
 def test_addresses_and_backends_that_are_none(refused):
     port = str(free_port())
     line = refused("--port", port, OS_BERTH__METRICS_ALLOWED_SOURCE_RANGES="here")

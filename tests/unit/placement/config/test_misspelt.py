@@ -35,6 +35,22 @@ def test_a_name_that_nobody_reads_is_told_with_the_nearest(told, text, sentence)
     assert told(text) == [sentence]
 
 
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("OS_PLACEMENT_DATABASE__CONECTION", "OS_PLACEMENT_DATABASE__CONNECTION"),
+        ("OS_PLACEMENT_DATABASE_CONNECTION", "OS_PLACEMENT_DATABASE__CONNECTION"),
+        ("OS_PLACMENT__RANDOMIZE_ALLOCATION_CANDIDATES", None),
+        ("OS_PLACEMENT_API_VERSION", None),
+        ("OS_NEUTRON__USERNAME", None),
+    ],
+)
+def test_a_variable_that_nobody_reads_is_told(told, monkeypatch, variable, meant):
+    monkeypatch.setenv(variable, "x")
+    said = [f"{variable}: nobody reads this variable. Do you mean {meant}?"] if meant else []
+    assert told("") == said
+
+
 def test_the_agent_s_options_are_told_too(told):
     said = told("[berth]\nnuma_in_placment = true", compute.config.load)
     assert said == ["nobody reads [berth]numa_in_placment. Do you mean numa_in_placement?"]
