@@ -78,5 +78,5 @@ def line_of(error: Exception) -> str:
                 f"{text}: what [placement_database]connection names is damaged, or something else"
             )
         return f"{text}. {_SQLITE_HINT}" if text.endswith(_SQLITE_FILE) else text
-    # oslo.config shows the place as the representation of an object
+    # oslo.config shows the place of a wrong value as the representation of an object
     return re.sub(r"LocationInfo\(.*?detail='(.*?)'\)", r"\1", str(error))

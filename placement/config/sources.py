@@ -10,37 +10,33 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from oslo_config import cfg
 
+from placement.config import misspelt
+
 PROJECT = "placement"
 #: names the directory whose `placement.conf` and `placement.conf.d` are read instead of the usual
 VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
 
 
 class NotConfigured(cfg.RequiredOptError):
-    """An option is missing, and no configuration file was found; the message says where."""
+    """An option is missing; the message says where it goes, and what is misspelt there."""
 
-    def __init__(self, missing: cfg.RequiredOptError, program: str) -> None:
+    def __init__(self, missing: cfg.RequiredOptError, conf: cfg.ConfigOpts, program: str) -> None:
         super().__init__(missing.opt_name, missing.group)
-        self._program = program
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}: no configuration file found in {searched()} ({self._names()})"
-
-    def _names(self) -> str:
-        names = dict.fromkeys(f"{name}.conf" for name in (PROJECT, self._program))
-        return " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
-
-
-class OptionUnset(cfg.RequiredOptError):
-    """No file and no variable has an option that must be set; the message says where it goes."""
-
-    def __init__(self, missing: cfg.RequiredOptError, files: Sequence[str]) -> None:
-        super().__init__(missing.opt_name, missing.group)
-        self._files = files
-
-    def __str__(self) -> str:
+        names = dict.fromkeys(f"{name}.conf" for name in (PROJECT, program))
+        usual = " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
+        files = [*(conf.config_file or ()), *(conf.config_dir or ())]
         variable = f"OS_{self.group.name}__{self.opt_name}".upper()
-        places = [f"write it into {self._files[-1]}"] if self._files else []
-        return f"{super().__str__()}: {' or '.join([*places, f'set {variable}'])}."
+        # the line that should have set it may be there, with a name that nobody reads
+        self._where = (
+            " ".join(
+                [f"write it into {' or '.join(files)}, or set {variable}.", *misspelt.told(conf)]
+            )
+            if files
+            else f"no configuration file found in {searched()} ({usual})"
+        )
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}: {self._where}"
 
 
 class UnknownReference(cfg.Error):
@@ -65,8 +61,8 @@ def read(
 ) -> None:
     """Parse the command line and read the files into `conf`, whose options are registered.
 
-    Raises cfg.Error; NotConfigured if an option is missing and there is no file; OptionUnset if
-    there is one; UnknownReference; NotText; Unreadable.
+    Raises cfg.Error; NotConfigured if an option is missing; UnknownReference; NotText;
+    Unreadable.
 
     :param program: name of the program; a file `<program>.conf` beside `placement.conf` is read
     :param files: the files to read; None: the usual places, or those that VARIABLE names
@@ -87,9 +83,7 @@ def read(
             use_env=environ,
         )
     except cfg.RequiredOptError as missing:
-        if conf.config_file or conf.config_dir:
-            raise OptionUnset(missing, conf.config_file or ()) from missing
-        raise NotConfigured(missing, program) from missing
+        raise NotConfigured(missing, conf, program) from missing
     except cfg.NoSuchOptError:
         check_values(conf)
         raise

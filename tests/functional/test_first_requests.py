@@ -32,7 +32,8 @@ def test_the_service_runs_in_production_as_the_readme_runs_it(tmp_path):
     commands = readme_commands.commands_beginning("export OS_PLACEMENT_DATABASE__CONNECTION=")
     port = free_port()
     folder = tmp_path / "made" / "by_the_block"
-    script = commands.replace("/var/lib/placement", str(folder)).replace("\ngunicorn", "\nexec gunicorn")
+    script = commands.replace("/var/lib/placement", str(folder))
+    script = script.replace("\ngunicorn", "\nexec gunicorn")
     assert script.count("127.0.0.1:8778") == 1
     script = script.replace("127.0.0.1:8778", f"127.0.0.1:{port}")
     environ = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}

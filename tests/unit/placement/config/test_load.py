@@ -6,6 +6,8 @@ import pytest
 from oslo_config import cfg
 
 from placement import config
+from placement.cli.failure import line_of
+from placement.config import sources
 
 
 @pytest.fixture
@@ -215,11 +217,12 @@ def test_without_any_file_the_message_says_where_files_are_searched(home, monkey
     )
 
 
-def test_with_a_file_the_message_says_only_what_is_missing(home):
-    (home / "placement.conf").touch()
-    with pytest.raises(cfg.RequiredOptError) as missing:
-        config.load()
-    assert "found" not in str(missing.value)
+def test_a_wrong_value_is_told_with_the_file_that_has_it(file):
+    with open(file, "a") as more:
+        more.write("[oslo_middleware]\nenable_proxy_headers_parsing = ja\n")
+    with pytest.raises(cfg.ConfigFileValueError) as refused:
+        sources.check_values(load(files=[file]))
+    assert f"enable_proxy_headers_parsing from {file} is not valid" in line_of(refused.value)
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path):
