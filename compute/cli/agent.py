@@ -53,7 +53,11 @@ UNREACHABLE = (
 )
 
 # Raised when group [placement] is incomplete or wrong.
-MISCONFIGURED = (exceptions.InvalidConfiguration, ksa_exceptions.AuthPluginException)
+MISCONFIGURED = (
+    exceptions.InvalidConfiguration,
+    ksa_exceptions.AuthPluginException,
+    ksa_exceptions.AuthorizationFailure,
+)
 
 
 class Failure(Exception):

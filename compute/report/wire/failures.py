@@ -43,6 +43,9 @@ ELSEWHERE = (
     "It ends before /resource_providers."
 )
 PLAIN = f"The server doesn't speak TLS: does the endpoint of group [{GROUP}] begin with http://?"
+INCOMPLETE = (
+    f"Group [{GROUP}] lacks what its auth_type needs, such as token, or username and password."
+)
 #: OpenSSL's words for an answer without TLS
 _WRONG_VERSION = "WRONG_VERSION_NUMBER"
 #: all that placement says of a path that it doesn't have; of a missing provider it says more
@@ -124,6 +127,8 @@ def explained(error: BaseException, user: str) -> str:
         advice = ELSEWHERE.format(elsewhere)
     elif _WRONG_VERSION in why(error):
         advice = PLAIN
+    elif any(isinstance(one, ksa_exceptions.AuthorizationFailure) for one in causes(error)):
+        advice = INCOMPLETE
     elif has_no_connection(error):
         advice = UNREACHABLE
     else:

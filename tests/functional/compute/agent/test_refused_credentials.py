@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from compute.cli import berth_compute, nova_manage
-from compute.report.wire.failures import PLAIN, UNREACHABLE
+from compute.report.wire.failures import INCOMPLETE, PLAIN, UNREACHABLE
 from tests.functional.compute.agent.process import Service
 from tests.functional.compute.forked import Forked
 from tests.functional.placement.http.test_keystone import file_of
@@ -167,3 +167,9 @@ def test_a_url_that_is_none_is_one_line_that_names_the_option(run, command, code
     ended, line = run(command, endpoint="http://127.0.0.1:99999")
     assert ended == (2 if command == AGENT else 127)
     assert "Group [placement]: endpoint is not a URL: 'http://127.0.0.1:99999'." in line
+
+
+def test_an_account_without_its_token_is_one_line_that_says_what_is_missing(run):
+    ended, line = run(AGENT, endpoint="http://127.0.0.1:1", token="")
+    assert ended == 2
+    assert f"No valid authentication is available. {INCOMPLETE}" in line
