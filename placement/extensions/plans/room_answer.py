@@ -83,7 +83,10 @@ def message(room: Room, constraints: Constraints, names: Mapping[int, str]) -> s
             text += f" {_noted(constraints.count)}"
         return f"{text} {_OTHERS}"
     if room.verdict == "impossible":
-        return "No moves make room: all ways were tried, or even all that may move are too little."
+        # a trait may be missing, for which no move helps
+        return (
+            "No moves make room: it fits nowhere even without all that may move, or all was tried."
+        )
     if room.ended:
         return "The time was over before a plan was found."
     limit = room.wish.moves

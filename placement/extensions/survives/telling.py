@@ -104,9 +104,14 @@ class Survival:
         if self.absorbed == self.sets:
             all_of = f"the {kind}" if self.sets == 1 else f"any of {self.sets:,} {plural}"
             parts.append(f"The loss of {all_of} can be absorbed.")
+        elif self.sets == 1:
+            parts.append(
+                f"The loss of the {kind} can't be absorbed."
+                if self.impossible
+                else f"It isn't known whether the loss of the {kind} can be absorbed."
+            )
         else:
-            of_all = f"{self.absorbed:,} of {self.sets:,} {kind if self.sets == 1 else plural}"
-            parts.append(f"The loss of {of_all} can be absorbed")
+            parts.append(f"The loss of {self.absorbed:,} of {self.sets:,} {plural} can be absorbed")
             parts[-1] += f", of {self.impossible:,} it can't" if self.impossible else ""
             parts[-1] += f", of {self.unknown:,} it isn't known" if self.unknown else ""
             parts[-1] += "."

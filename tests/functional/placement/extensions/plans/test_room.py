@@ -128,6 +128,9 @@ def test_impossible(three):
     answer = room(three, "resources=VCPU:9")
     assert (answer["verdict"], answer["exact"], answer["moves"]) == ("impossible", True, [])
     assert answer["then"] == {"trees": [], "candidates": 0}
+    # where a trait is missing, nothing is too little
+    answer = room(three, "resources=VCPU:1&required=HW_NUMA_ROOT")
+    assert (answer["verdict"], "too little" in answer["message"]) == ("impossible", False)
     # each host has room if it were empty, and nobody has a place elsewhere
     answer = room(three, "resources=VCPU:8", limit={"moves": 10})
     assert (answer["verdict"], answer["exact"]) == ("impossible", True)

@@ -97,8 +97,10 @@ def test_adding_what_is_missing_is_enough_where_one_class_is_short(service):
     hosts(service, A, B, VCPU=4)
     hold(service, ONE, **{A: {"VCPU": 3}})
     hold(service, TWO, **{B: {"VCPU": 2}})
-    missing = survives(service, [[A]])["worst"][0]["missing"]
+    answer = survives(service, [[A]])
+    missing = answer["worst"][0]["missing"]
     assert missing == {"VCPU": 1}
+    assert answer["message"].startswith("The loss of the set can't be absorbed. h")
 
     change = {"inventories": {B: {"VCPU": {"total": 4 + missing["VCPU"]}}}}
     assert survives(service, [[A]], **{"if": change})["verdict"] == "possible"
