@@ -9,7 +9,7 @@ from placement.schemas.answer_shapes import (
     exactly,
     keyed,
 )
-from placement.schemas.answer_tables import SEARCHING, extension_answers
+from placement.schemas.answer_tables import OF_QUERY, SEARCHING, extension_answers
 from placement.schemas.json_schema import STRING, UUID, UUID_KEY, Json, Schema, closed_object
 
 #: how many consumers, roots and queries a request may name in each list. These aren't part of the
@@ -56,4 +56,6 @@ EVACUATED: AnswerTable = {
 
 _PATH = "/berth/v1/capacity/evacuate"
 BODIES = {(_PATH, "POST"): EVACUATE}
-RESPONSES = {_PATH: {"POST": extension_answers({200: EVACUATED}, 403, 406, 415, *SEARCHING)}}
+RESPONSES = {
+    _PATH: {"POST": extension_answers({200: EVACUATED}, 403, 406, 415, *SEARCHING, later=OF_QUERY)}
+}

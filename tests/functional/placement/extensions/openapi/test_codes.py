@@ -73,6 +73,14 @@ def test_codes_come_with_the_version_that_has_their_cause():
     assert of_query((1, 36)) == root_required | {"placement.query.missing_value"}
 
 
+@pytest.mark.parametrize("path", ["capacity", "capacity/evacuate", "plans/room", "plans/survives"])
+def test_queries_within_a_body_have_the_codes_of_queries(path):
+    of_query = {
+        f"placement.query.{what}" for what in ("bad_value", "duplicate_key", "missing_value")
+    }
+    assert codes(NEWEST, f"/berth/v1/{path}", "post", "400") >= of_query
+
+
 def test_errors_have_no_code_before_1_23():
     answers = of_version((1, 22))["paths"]["/resource_providers"]["post"]["responses"]
     assert "code" not in error_of((1, 22), answers["409"])
