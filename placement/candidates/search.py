@@ -27,8 +27,7 @@ from placement.candidates.candidate_stream import (
     first,
     text_size,
 )
-from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.cloud.tree_subset import AllTrees, SearchedTrees
+from placement.candidates.cloud.snapshot import AllTrees, SearchedTrees, Snapshot
 from placement.candidates.ended_search import error_of, what_ended
 from placement.candidates.masks.filter import FilteredGroup, GroupFilter, root_filter
 from placement.candidates.masks.mask_steps import StepListener

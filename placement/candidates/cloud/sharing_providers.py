@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.tree_subset import SearchedTrees
+from placement.candidates.cloud.snapshot import SearchedTrees
 from placement.candidates.slots import SearchedSlots
 
 

@@ -1,5 +1,6 @@
-"""A cloud as columns: what a search reads, and the snapshot of the whole (architecture.rst D4)."""
+"""A cloud as columns: what a search reads, the snapshot of the whole, and its trees (D4)."""
 
+import abc
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +15,7 @@ from placement.candidates.cloud.key_sets import Ids, KeySets, SlotSet
 from placement.candidates.cloud.patched_array import Patched
 from placement.candidates.cloud.prepared_texts import Listings, PreparedTexts
 from placement.candidates.cloud.register import Register
-from placement.candidates.slots import WholeSlot
+from placement.candidates.slots import SearchedSlot, SearchedSlots, WholeSlot, WholeSlots
 from placement.storage.feed.change_feed import Cursor
 
 #: the trait of providers that serve all trees of their aggregates
@@ -230,3 +231,50 @@ class Snapshot(CloudColumns):
             if kept:
                 columns[class_id] = column.with_usage(kept)
         return dataclasses.replace(self, columns=columns)
+
+
+class SearchedTrees(abc.ABC):
+    """The trees that a search looks at.
+
+    :ivar cloud: their columns
+    :ivar bound: the last root up to which these are all trees that may have candidates; None: there
+        are no others behind them
+    :ivar lacks_singles: whether trees of one provider that may have candidates are missing
+    """
+
+    cloud: CloudColumns
+    bound: WholeSlot | None
+    lacks_singles: bool
+
+    @abc.abstractmethod
+    def slot(self, uuid: str) -> SearchedSlot | None:
+        """Return the slot of a provider in `cloud`; None if it isn't in any of the trees."""
+
+    @abc.abstractmethod
+    def in_whole(self, slots: SearchedSlots) -> WholeSlots:
+        """Return the slots that some providers have in the whole cloud, in the same shape."""
+
+    def roots(self, uuids: Iterable[str]) -> list[SearchedSlot]:
+        """Return the roots of the providers' trees, ascending; unknown providers are left out."""
+        slots = (self.slot(uuid) for uuid in uuids)
+        found = {int(self.cloud.forest.root[slot]) for slot in slots if slot is not None}
+        return [SearchedSlot(root) for root in sorted(found)]
+
+
+class AllTrees(SearchedTrees):
+    """All trees of a cloud: the search looks at the columns of the snapshot itself."""
+
+    bound = None
+    lacks_singles = False
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.cloud = self._whole = snapshot
+
+    def slot(self, uuid: str) -> SearchedSlot | None:
+        """Return the slot of a provider; None if there is no such provider."""
+        slot = self._whole.slot(uuid)
+        return None if slot is None else SearchedSlot(slot)
+
+    def in_whole(self, slots: SearchedSlots) -> WholeSlots:
+        """Return the same slots."""
+        return WholeSlots(slots)

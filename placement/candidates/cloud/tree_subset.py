@@ -1,4 +1,4 @@
-"""Where a search looks: in all trees of a cloud, or in a few of them as a small cloud.
+"""A few trees of a cloud, as a small cloud in which a search looks first.
 
 A search with a limit ends after its first candidates. So it tries a few trees first, and what it
 reads then costs what these trees cost, not what the cloud costs (`subset_choice.py` says which).
@@ -12,16 +12,15 @@ A search computes with the slots of the columns that it looks at. What it finds 
 whole cloud: `in_whole` turns the former into the latter.
 """
 
-import abc
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.forest import Forest
-from placement.candidates.cloud.snapshot import CloudColumns, Snapshot
+from placement.candidates.cloud.snapshot import CloudColumns, SearchedTrees, Snapshot
 from placement.candidates.slots import SearchedSlot, SearchedSlots, WholeSlot, WholeSlots
 
 T = TypeVar("T")
@@ -31,53 +30,6 @@ _MOST_SLOTS = 65_536
 _OWN_SLOTS = 128
 #: how many traits, and how many aggregates, a subset keeps the providers of
 _MOST_SETS = 32
-
-
-class SearchedTrees(abc.ABC):
-    """The trees that a search looks at.
-
-    :ivar cloud: their columns
-    :ivar bound: the last root up to which these are all trees that may have candidates; None: there
-        are no others behind them
-    :ivar lacks_singles: whether trees of one provider that may have candidates are missing
-    """
-
-    cloud: CloudColumns
-    bound: WholeSlot | None
-    lacks_singles: bool
-
-    @abc.abstractmethod
-    def slot(self, uuid: str) -> SearchedSlot | None:
-        """Return the slot of a provider in `cloud`; None if it isn't in any of the trees."""
-
-    @abc.abstractmethod
-    def in_whole(self, slots: SearchedSlots) -> WholeSlots:
-        """Return the slots that some providers have in the whole cloud, in the same shape."""
-
-    def roots(self, uuids: Iterable[str]) -> list[SearchedSlot]:
-        """Return the roots of the providers' trees, ascending; unknown providers are left out."""
-        slots = (self.slot(uuid) for uuid in uuids)
-        found = {int(self.cloud.forest.root[slot]) for slot in slots if slot is not None}
-        return [SearchedSlot(root) for root in sorted(found)]
-
-
-class AllTrees(SearchedTrees):
-    """All trees of a cloud: the search looks at the columns of the snapshot itself."""
-
-    bound = None
-    lacks_singles = False
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.cloud = self._whole = snapshot
-
-    def slot(self, uuid: str) -> SearchedSlot | None:
-        """Return the slot of a provider; None if there is no such provider."""
-        slot = self._whole.slot(uuid)
-        return None if slot is None else SearchedSlot(slot)
-
-    def in_whole(self, slots: SearchedSlots) -> WholeSlots:
-        """Return the same slots."""
-        return WholeSlots(slots)
 
 
 class TreeSubset(SearchedTrees):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from placement.candidates.cloud.columns import Mask, Numbers
-from placement.candidates.cloud.tree_subset import SearchedTrees
+from placement.candidates.cloud.snapshot import SearchedTrees
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.mask_steps import (
     MaskStep,

@@ -13,8 +13,7 @@ import numpy as np
 
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.key_sets import Ids
-from placement.candidates.cloud.snapshot import CloudColumns
-from placement.candidates.cloud.tree_subset import SearchedTrees
+from placement.candidates.cloud.snapshot import CloudColumns, SearchedTrees
 from placement.candidates.request import Group
 from placement.candidates.slots import SearchedSlot
 from placement.candidates.tree_problem import Demand

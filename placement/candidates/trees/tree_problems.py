@@ -22,7 +22,7 @@ import numpy as np
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask, Numbers, Slots
 from placement.candidates.cloud.sharing_providers import Lenders
-from placement.candidates.cloud.tree_subset import SearchedTrees
+from placement.candidates.cloud.snapshot import SearchedTrees
 from placement.candidates.masks.filter import FilteredGroup, RequestPart, contested
 from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import SearchedSlots, WholeSlots

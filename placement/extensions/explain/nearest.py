@@ -14,8 +14,7 @@ from placement.candidates.budget import Budget, OutOfTime
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.free_amounts import free_amount
 from placement.candidates.cloud.sharing_providers import Lenders
-from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.cloud.tree_subset import AllTrees
+from placement.candidates.cloud.snapshot import AllTrees, Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.extensions.explain.conditions import (
     Amounts,

@@ -7,8 +7,7 @@ import numpy as np
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask
-from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.cloud.tree_subset import AllTrees
+from placement.candidates.cloud.snapshot import AllTrees, Snapshot
 from placement.candidates.masks.filter import FilteredGroup, RequestPart
 from placement.candidates.request import CandidateRequest
 from placement.candidates.slots import SearchedSlots

@@ -7,8 +7,8 @@ import numpy as np
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.sharing_providers import Lenders
-from placement.candidates.cloud.snapshot import Snapshot
-from placement.candidates.cloud.tree_subset import AllTrees, SearchedTrees, subset_of
+from placement.candidates.cloud.snapshot import AllTrees, SearchedTrees, Snapshot
+from placement.candidates.cloud.tree_subset import subset_of
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import Search
 from placement.candidates.slots import WholeSlots

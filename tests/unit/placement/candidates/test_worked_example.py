@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placement.candidates import render
-from placement.candidates.cloud.tree_subset import AllTrees
+from placement.candidates.cloud.snapshot import AllTrees
 from placement.candidates.masks import mask_steps
 from placement.candidates.masks.filter import GroupFilter, root_filter
 from placement.candidates.masks.mask_steps import Remaining, StepListener, resolve

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placement.candidates.cloud.sharing_providers import Lenders
-from placement.candidates.cloud.tree_subset import AllTrees
+from placement.candidates.cloud.snapshot import AllTrees
 from tests.unit.placement.candidates.snapshots import child, host
 
 SHARES = ["MISC_SHARES_VIA_AGGREGATE"]

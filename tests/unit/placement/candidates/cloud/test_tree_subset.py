@@ -9,7 +9,8 @@ import os_traits
 import pytest
 
 from placement.candidates.cloud import tree_subset
-from placement.candidates.cloud.tree_subset import AllTrees, subset_of
+from placement.candidates.cloud.snapshot import AllTrees
+from placement.candidates.cloud.tree_subset import subset_of
 from placement.extensions.what_if.trees import without
 from tests.unit.placement.candidates.snapshots import child, host
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.candidates.cloud.tree_subset import AllTrees
+from placement.candidates.cloud.snapshot import AllTrees
 from placement.candidates.masks.filter import GroupFilter, root_filter
 from placement.candidates.masks.mask_steps import StepListener
 from placement.candidates.request import CandidateRequest, Group

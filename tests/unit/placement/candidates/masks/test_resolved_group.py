@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.candidates.cloud.tree_subset import AllTrees
+from placement.candidates.cloud.snapshot import AllTrees
 from placement.candidates.masks.mask_steps import ResolvedGroup, Unmatched, resolve
 from placement.candidates.request import Group
 from placement.errors import BadRequest
