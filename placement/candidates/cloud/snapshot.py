@@ -1,4 +1,4 @@
-"""A cloud as columns: what a search reads, the snapshot of the whole, and its trees (D4)."""
+"""A cloud as columns, the snapshot of the whole, and all of its trees (architecture.rst D4)."""
 
 import abc
 import dataclasses
