@@ -25,7 +25,8 @@ class NotConfigured(cfg.RequiredOptError):
         names = dict.fromkeys(f"{name}.conf" for name in (PROJECT, program))
         usual = " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
         files = [*(conf.config_file or ()), *(conf.config_dir or ())]
-        variable = f"OS_{self.group.name}__{self.opt_name}".upper()
+        group = getattr(missing.group, "name", "DEFAULT")
+        variable = f"OS_{group}__{missing.opt_name}".upper()
         # the line that should have set it may be there, with a name that nobody reads
         self._where = (
             " ".join(
