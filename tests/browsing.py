@@ -27,14 +27,17 @@ SIZE = {"width": 1440, "height": 900}
 PATIENCE_MS = PATIENCE * 1000
 
 
-def expect(shown):
-    """Return playwright's assertions about what a page shows; they wait as long as it may take."""
+def expect(shown, case=None):
+    """Return playwright's assertions about what a page shows; they wait as long as it may take.
+
+    `case` is told with what fails.
+    """
     # imported here: without the library tests are skipped, and modules can still be imported
     from playwright.sync_api import expect
 
     # the library's own five seconds are too few for a large cloud on a busy machine
     expect.set_options(timeout=PATIENCE_MS)
-    return expect(shown)
+    return expect(shown, case)
 
 
 @pytest.fixture(scope="session")
