@@ -18,7 +18,7 @@ from placement.extensions.plans.draft_plan import (
     amount_of,
     used_and_capacity,
 )
-from placement.extensions.plans.looking import Places, lenders_of
+from placement.extensions.plans.looking import Places, is_simple, lenders_of
 from placement.extensions.plans.occupants import Occupant, Occupants
 from placement.extensions.plans.relaxed import ALL, Relaxed, changed
 from placement.extensions.plans.terms import Terms
@@ -37,12 +37,14 @@ class Clearing:
 
     :param stranded: what the tree has left then, as multiples of what is asked for
     :param amount: how much they hold of the class that is to be moved least
+    :param free: what is free before they leave, see `_free`
     """
 
     root: int
     holders: tuple[Occupant, ...]
     stranded: float
     amount: int
+    free: Mapping[SlotClass, int]
 
 
 class Clearings:
@@ -146,21 +148,30 @@ class Clearings:
                     yield clearing, place
 
     def _least(self, state: DraftPlan, seat: Seat, clearing: Clearing) -> Iterator[Place]:
-        """Yield the places that a set makes; nothing if one of it could stay."""
-        after = state.without(clearing.holders)
-        places = list(self._places.in_tree(after.seen_by(seat), seat.request, clearing.root))
+        """Yield the places that a set makes; nothing if one of it could stay.
+
+        A tree of one provider needs no search: the sums decided it when the set was found.
+        """
+        root, asked = clearing.root, _demand(state.cloud, seat)
+        simple = is_simple(state.cloud, root)
+        if simple:
+            places = [Place(root, {(root, key): amount for key, amount in asked.items()})]
+        else:
+            after = state.without(clearing.holders)
+            places = list(self._places.in_tree(after.seen_by(seat), seat.request, root))
         if not places:
             return
-        forced = self._partners(seat, clearing.root)
+        forced = self._partners(seat, root)
         forced |= frozenset().union(*map(self._bound, clearing.holders))
-        free, asked = _free(state, seat, clearing.root), _demand(state.cloud, seat)
         for one in clearing.holders if len(clearing.holders) > 1 else ():
             others = [other for other in clearing.holders if other is not one]
-            left = _left(free, others)
+            left = _left(clearing.free, others)
             if one.uuid in forced or any(left[key] < amount for key, amount in asked.items()):
                 continue
+            if simple:
+                return
             fewer = state.without(others)
-            there = self._places.in_tree(fewer.seen_by(seat), seat.request, clearing.root)
+            there = self._places.in_tree(fewer.seen_by(seat), seat.request, root)
             if next(there, None) is not None:
                 return
         yield from places
@@ -200,7 +211,7 @@ class Clearings:
             if all(left[key] >= amount for key, amount in asked.items()):
                 stranded = sum((left[key] - amount) / amount for key, amount in asked.items())
                 by = 0 if self._by is None else amount_of(chosen, self._by)
-                yield Clearing(root, chosen, stranded, by)
+                yield Clearing(root, chosen, stranded, by, free)
 
     def _of_pools(
         self, state: DraftPlan, free: Mapping[SlotClass, int], asked: Mapping[int, int]

@@ -82,6 +82,11 @@ class Places:
         return np.sort(np.concatenate([np.zeros(0, np.int32), *found])).astype(np.int32)
 
 
+def is_simple(cloud: Snapshot, root: int) -> bool:
+    """Say whether a tree is one provider, which no sharing provider serves."""
+    return not len(cloud.sharing) and int(cloud.forest.count[root]) == 1
+
+
 def lenders_of(cloud: Snapshot, root: int) -> tuple[int, ...]:
     """Return the sharing providers that serve a tree without belonging to it."""
     if not len(cloud.sharing):

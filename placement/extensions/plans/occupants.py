@@ -14,7 +14,7 @@ from placement.candidates.cloud.columns import Slots
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.domain.consumer import UNKNOWN_TYPE
-from placement.extensions.evacuation.movers import SlotClass, Taken, demands_of
+from placement.extensions.evacuation.movers import SlotClass, Taken, TreeDemand, demand_of
 from placement.extensions.plans.terms import Terms
 from placement.extensions.plans.written import written
 from placement.storage import holdings, movable_amounts
@@ -46,12 +46,17 @@ class Occupant:
     held: Taken
     movable: bool
     kind: object
-    asks: Callable[[], CandidateRequest]
+    asks: Callable[[], TreeDemand]
+
+    @functools.cached_property
+    def demand(self) -> TreeDemand:
+        """What it asks for elsewhere"""
+        return self.asks()
 
     @functools.cached_property
     def request(self) -> CandidateRequest:
-        """What it asks for elsewhere"""
-        return self.asks()
+        """The request for it"""
+        return self.demand.request(frozenset())
 
 
 class Occupants:
@@ -178,11 +183,12 @@ class Occupants:
         asked = self._terms.requests.get(uuid)
         kind: object = tuple(held.items()) if asked is None else uuid
 
-        def asks() -> CandidateRequest:
+        def asks() -> TreeDemand:
             if asked is not None:
-                return asked.request(frozenset())
-            (demand,) = demands_of(cloud, rows, homes, {})
-            return demand.parts[0].request(frozenset())
+                return asked
+            classes = cloud.names.classes
+            placed = [(slot, classes[key], amount) for (slot, key), amount in held.items()]
+            return demand_of(cloud, placed, homes, self._sharing).parts[0]
 
         type_name = first.type_name or UNKNOWN_TYPE
         return Occupant(uuid, type_name, first.project, homes, held, movable, kind, asks)

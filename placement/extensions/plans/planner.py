@@ -18,6 +18,7 @@ from placement.extensions.plans.draft_plan import (
     changes_of,
     used_and_capacity,
 )
+from placement.extensions.plans.free_places import FreePlaces
 from placement.extensions.plans.looking import Places
 from placement.extensions.plans.occupants import Occupant, Occupants
 from placement.extensions.plans.order import in_order, ties
@@ -63,6 +64,7 @@ class MovePlanner:
     ) -> None:
         self._holders, self._places, self._clearings = holders, places, clearings
         self._constraints, self._by = constraints, by
+        self._free = FreePlaces(places)
         self._complete = True
         self.cut = False
         self.best: MovePlan | None = None
@@ -143,7 +145,7 @@ class MovePlanner:
         self, state: DraftPlan, seat: Seat, rest: tuple[Seat, ...], left: int
     ) -> Iterator[DraftPlan]:
         tried, seen = 0, set()
-        for place in self._places.anywhere(seat.view(state.seen_by(seat)), seat.request):
+        for place in self._free.of(state, seat):
             key = tuple(sorted(place.taken.items()))
             if key in seen or self._is_shut(state, seat, place, set()):
                 continue
