@@ -24,6 +24,8 @@ from placement.storage.database import engine
 from placement.storage.database.engine import Database
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
+pytestmark = pytest.mark.spread_over_databases
+
 
 class Canceled(Exception):
     """A driver's error, with the attributes of drivers' errors."""

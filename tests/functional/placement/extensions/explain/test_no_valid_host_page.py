@@ -9,6 +9,8 @@ import yaml
 
 from tests.page_code import files_of, text_of
 
+pytestmark = pytest.mark.spread_over_databases
+
 PAGE = "no_valid_host.rst"
 FAILURES = {name: yaml.safe_load(text) for name, text in files_of(PAGE, "yaml").items()}
 EXPLAIN = "/berth/v1/allocation_candidates/explain"
