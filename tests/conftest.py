@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.browsing",
     "tests.databases.fixtures",
     "tests.functional.placement.processes",
+    "tests.quick.order",
 ]
 
 
