@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.cloud.key_sets import KeySets
+from placement.candidates.cloud.key_sets import KeySets, SlotSet
 
 SIZE = 30
 SETS = st.frozensets(st.integers(1, 6))
@@ -40,3 +40,9 @@ def test_pairs_are_those_of_the_sets(by_slot, some):
 
     found = sorted(zip(slots.tolist(), keys.tolist(), strict=True))
     assert found == sorted((slot, key) for slot in some for key in by_slot.get(slot, ()))
+
+
+def test_a_set_of_all_lacks_providers_that_are_newer():
+    everybody = SlotSet(np.arange(8, dtype=np.int32), 8)
+
+    assert everybody.holds(np.array([7, 8, 15], np.int32)).tolist() == [True, False, False]

@@ -114,3 +114,14 @@ def test_uuids_of_another_length_are_found_at_their_slots():
     table = table_of(["first", usual]).with_more([usual, "more", "last"])
 
     assert list(table) == ["first", usual, usual, "more", "last"]
+
+
+def test_a_uuid_of_another_length_is_told_from_others():
+    table = table_of(["first", "x" * LENGTH])
+    slots = np.array([0, 1], np.int32)
+
+    said = [
+        table.are_at(slots, uuid_rows(["y" * LENGTH if one is None else one, "x" * LENGTH]))
+        for one in ("first", "fifth", None)
+    ]
+    assert said == [True, False, False]
