@@ -140,10 +140,9 @@ def create_app(
     policy: Policy | None = None,
     counting: Counting | None = None,
     preloaded: "Preloaded | None" = None,
-    features: Sequence[Feature] = EXTENSIONS,
 ) -> WSGIApplication:
     """Return the service as a WSGI application; see `start` for parameters and errors."""
-    return start(conf, True, wait, policy, counting, preloaded, features).application
+    return start(conf, True, wait, policy, counting, preloaded).application
 
 
 def preload(conf: cfg.ConfigOpts) -> "Preloaded":

@@ -49,8 +49,8 @@ class VirtAPI(Protocol):
 class NoopVirtAPI:
     """A VirtAPI that notifies nobody and waits for nothing: for commands and tests."""
 
-    def __init__(self, local_node_uuid: str | None = None) -> None:
-        self._local_node_uuid = local_node_uuid or str(uuid.uuid4())
+    def __init__(self) -> None:
+        self._local_node_uuid = str(uuid.uuid4())
 
     def update_compute_provider_status(
         self, context: "Context", rp_uuid: str, enabled: bool
@@ -72,7 +72,7 @@ class NoopVirtAPI:
         """Do nothing: nothing is waited for."""
 
     def local_node_uuid(self) -> str:
-        """Return the uuid given at construction, or a random one that stays the same."""
+        """Return a random uuid that stays the same."""
         return self._local_node_uuid
 
     def migrating_instance(self, consumer_uuid: str) -> str | None:

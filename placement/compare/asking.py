@@ -326,15 +326,8 @@ class Pace:
     :param rate: requests a second; 0: no limit
     """
 
-    def __init__(
-        self,
-        rate: float,
-        clock: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], object] = time.sleep,
-    ) -> None:
+    def __init__(self, rate: float) -> None:
         self._interval = 1 / rate if rate else 0.0
-        self._clock = clock
-        self._pause = pause
         self._lock = threading.Lock()
         self._next = 0.0
 
@@ -343,11 +336,11 @@ class Pace:
         if not self._interval:
             return
         with self._lock:
-            now = self._clock()
+            now = time.monotonic()
             begin = max(now, self._next)
             self._next = begin + self._interval
         if begin > now:
-            self._pause(begin - now)
+            time.sleep(begin - now)
 
 
 class Paced:

@@ -152,14 +152,12 @@ def _undecodable(argv: Sequence[str], program: str, files: Sequence[str] | None)
     return "A configuration file"
 
 
-def named_sources(
-    environ: Mapping[str, str] = os.environ,
-) -> tuple[list[str] | None, list[str] | None]:
+def named_sources() -> tuple[list[str] | None, list[str] | None]:
     """Return the files and directories that VARIABLE names; None: the usual places are searched.
 
     The file must be there. The directory may be missing, and is read at a reload if it is there.
     """
-    folder = environ.get(VARIABLE)
+    folder = os.environ.get(VARIABLE)
     if not folder:
         return None, None
     file = os.path.join(folder, f"{PROJECT}.conf")

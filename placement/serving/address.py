@@ -10,15 +10,12 @@ PATIENCE = 5.0
 _PAUSE = 0.25
 
 
-def why_unusable(host: str, port: int, patience: float = PATIENCE) -> str | None:
-    """Return why this process can't listen on `host` and `port`, or None if it can.
-
-    :param patience: seconds to wait for an address that another process has
-    """
+def why_unusable(host: str, port: int) -> str | None:
+    """Return why this process can't listen on `host` and `port`, or None if it can."""
     # systemd, or the gunicorn that this one replaces, hands over a socket that listens already
     if "LISTEN_FDS" in os.environ or "GUNICORN_FD" in os.environ:
         return None
-    end = time.monotonic() + patience
+    end = time.monotonic() + PATIENCE
     while True:
         error = _error_of(host, port)
         if error is None:

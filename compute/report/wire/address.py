@@ -23,13 +23,9 @@ PAUSE = 30.0
 
 
 class Address:
-    """Knows where placement answered last, and finds out whether it has moved.
+    """Knows where placement answered last, and finds out whether it has moved."""
 
-    :param clock: monotonic time in seconds
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._asked: float | None = None
         self._last: str | None = None
@@ -49,7 +45,7 @@ class Address:
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            now = self._clock()
+            now = time.monotonic()
             if self._asked is not None and now - self._asked < PAUSE:
                 return None
             self._asked = now

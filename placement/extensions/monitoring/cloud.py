@@ -26,20 +26,18 @@ class CloudMetrics:
     While the database doesn't answer, the page has the last figures. The snapshot isn't kept.
 
     :param current: returns the snapshot as of now
-    :param clock: seconds that never go back
     """
 
     def __init__(
         self,
         database: Database,
         current: Callable[[], Snapshot],
-        clock: Callable[[], float] = time.monotonic,
         patience: float = PATIENCE,
     ) -> None:
         self._database, self._current = database, current
-        self._clock, self._patience = clock, patience
+        self._patience = patience
         self._counted: tuple[float, Mapping[str, int]] | None = None
-        self._reading = Aside(self._read, clock)
+        self._reading = Aside(self._read)
         self._latest: list[Metric] = []
 
     def collect(self) -> Iterator[Metric]:
@@ -49,7 +47,7 @@ class CloudMetrics:
 
     def _read(self) -> None:
         snapshot = self._current()
-        now = self._clock()
+        now = time.monotonic()
         if self._counted is None or now - self._counted[0] > KEPT:
             self._counted = now, self._database.read(consumers.counts_by_type)
         self._latest = list(families(snapshot, bounded(self._counted[1])))

@@ -6,7 +6,6 @@ thread of its own, and the report waits for the answer for a bounded time.
 
 import dataclasses
 import datetime
-import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -61,7 +60,6 @@ class Health:
     :param cloud: the snapshot of the cloud
     :param ask: asks the database for the schema's revision, None without a schema; raises an error
         if the database can't be used
-    :param clock: seconds that never go back
     :param patience: seconds that a report waits for an answer at most
     """
 
@@ -70,11 +68,10 @@ class Health:
         database: Database,
         cloud: SnapshotState,
         ask: Callable[[Database], str | None] = schema_upgrade.answering_version,
-        clock: Callable[[], float] = time.monotonic,
         patience: float = PATIENCE,
     ) -> None:
         self._database, self._cloud, self._patience = database, cloud, patience
-        self._question = Aside(lambda: ask(database), clock)
+        self._question = Aside(lambda: ask(database))
         #: whether the schema was there when the database was last asked
         self._has_schema = True
 
