@@ -11,7 +11,19 @@ from tests.page_code import text_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
-PROMISES = yaml.safe_load((HERE / "promises.yaml").read_text())
+
+
+class EachKeyOnce(yaml.SafeLoader):
+    """Refuses a mapping with a key that stands twice: YAML's own reader drops the first."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [self.construct_object(key, deep) for key, _ in node.value]
+        twice = {key for key in keys if keys.count(key) > 1}
+        assert not twice, f"stands twice, the second time before line {node.end_mark.line}: {twice}"
+        return super().construct_mapping(node, deep)
+
+
+PROMISES = yaml.load((HERE / "promises.yaml").read_text(), EachKeyOnce)
 
 
 @cache
