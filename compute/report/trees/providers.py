@@ -213,15 +213,8 @@ class Providers:
         Raises ResourceProviderAggregateRetrievalFailed, and ClientException if placement is
         unreachable.
         """
-        response = self.transport.get(
-            f"/resource_providers/{uuid}/aggregates",
-            version="1.19",
-            global_request_id=global_id(context),
-        )
-        if response.status_code == 200:
-            body = response.json()
-            return AggInfo(set(body["aggregates"]), body["resource_provider_generation"])
-        raise exceptions.ResourceProviderAggregateRetrievalFailed(uuid=uuid) from Refusal(response)
+        failed = exceptions.ResourceProviderAggregateRetrievalFailed
+        return AggInfo(*self._set_of(context, uuid, "aggregates", "1.19", failed))
 
     def traits_of(self, context: Context, uuid: str) -> TraitInfo:
         """Return the provider's traits.
@@ -229,15 +222,25 @@ class Providers:
         Raises ResourceProviderTraitRetrievalFailed, and ClientException if placement is
         unreachable.
         """
+        failed = exceptions.ResourceProviderTraitRetrievalFailed
+        return TraitInfo(*self._set_of(context, uuid, "traits", "1.6", failed))
+
+    def _set_of(
+        self,
+        context: Context,
+        uuid: str,
+        what: str,
+        version: str,
+        failed: type[exceptions.NovaException],
+    ) -> tuple[set[str], int]:
+        """Return the provider's traits or aggregates, and its generation."""
         response = self.transport.get(
-            f"/resource_providers/{uuid}/traits",
-            version="1.6",
-            global_request_id=global_id(context),
+            f"/resource_providers/{uuid}/{what}", version, global_id(context)
         )
-        if response.status_code == 200:
-            body = response.json()
-            return TraitInfo(set(body["traits"]), body["resource_provider_generation"])
-        raise exceptions.ResourceProviderTraitRetrievalFailed(uuid=uuid) from Refusal(response)
+        if response.status_code != 200:
+            raise failed(uuid=uuid) from Refusal(response)
+        body = response.json()
+        return set(body[what]), body["resource_provider_generation"]
 
     def sharing(self, context: Context, aggregates: Iterable[str]) -> list[dict[str, Any]]:
         """Return the providers that share with any of `aggregates`, each once.
