@@ -13,7 +13,7 @@ from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFam
 _TEXT, _GROUP_TEXT, _CLASS_TEXT = 40, 105, 25
 #: bytes that a batch takes
 _BATCH = 200
-#: how many states are looked at to find out whether an answer would be too large
+#: how many states of the search a count may visit, to find out whether an answer is too large
 _COUNTED = 2_000
 
 
@@ -68,14 +68,14 @@ class CandidateStream:
         return bool(self._anchors.trees.lenders)
 
     def families(self) -> Iterator[ProblemFamily]:
-        """Return the trees."""
+        """Return the trees, those with the same problem together."""
         return self._anchors.families()
 
     def _new(self, batch: CandidateBatch) -> Iterator[CandidateBatch]:
         """Yield the candidates of the batch that no tree before had."""
         family, solution = batch.family, batch.solution
         if not family.solutions.only_shared(solution):
-            # a provider of the tree itself is in no candidate of another tree
+            # it has a provider of this very tree, so no other tree has the same candidate
             yield batch
             return
         new = []
@@ -108,7 +108,8 @@ def check_size(stream: CandidateStream, budget: Budget, size: int) -> None:
     total, allowance = 0, Allowance(_COUNTED)
     for family in stream.families():
         solutions = family.solutions
-        # other trees may have the candidates of a tree as well; but no tree has a candidate twice
+        # with sharing providers, several trees may have the same candidates. A tree has none twice,
+        # so there are at least the candidates of one tree
         trees = 1 if stream.repeats else len(family)
         if budget.has_room_for(solutions.combinations() * trees * size):
             continue

@@ -46,8 +46,8 @@ class RequestShape:
 
     :param variables: groups in request order, classes of the unsuffixed group side by side
     :param subtrees: same_subtree as sets of variables
-    :param trait_sets: how many trait sets there are of which the providers of the unsuffixed group
-        together need one trait each
+    :param trait_sets: how many sets of required traits the unsuffixed group has. Of each set, one
+        of the group's providers must have a trait
     :param isolate: whether suffixed variables need different providers
     :param nested: whether several providers of one tree may be used
     """

@@ -97,7 +97,9 @@ class Forest:
         return {}
 
     def by_root(self, slots: Slots) -> tuple[Numbers, Slots]:
-        """Return the order of some providers by their roots, and the roots in that order.
+        """Return in which order to take some providers so that those of a tree are together.
+
+        The second array has the root of each provider in that order.
 
         It is remembered for the same array object: a column keeps its `slots` while only usage
         changes, and sorting them would cost more than the search.

@@ -27,9 +27,9 @@ from placement.candidates.tree_problem import Demand
 
 #: the name of the step that leaves out the trees to avoid
 AVOID = "avoid"
-#: rooms are cut at this
+#: free amounts above this count as this: their sums still fit into 64 bits
 _MOST = 1 << 40
-#: with more sums than these, rooms are taken as they are
+#: with more different sums than these, free amounts aren't rounded
 _MOST_SUMS = 64
 
 
@@ -52,8 +52,9 @@ class FilteredGroup:
     """The parts of one group, and the conditions on all of them together.
 
     :param roots: the roots of trees that have options for every part
-    :param trait_sets: providers by trait set of which the parts' providers together need one each;
-        empty when the parts' own masks say it already
+    :param trait_sets: for each set of required traits, the providers with one of its traits. Of
+        each set, one of the providers that serve the parts must be among them. Empty if every
+        part's masks have only such providers
     """
 
     suffix: str
@@ -178,22 +179,23 @@ class GroupFilter:
 
 @dataclasses.dataclass(frozen=True)
 class Contested:
-    """What is asked of a contested class.
+    """What the parts of a request ask of one contested class.
 
-    The search within a tree asks only which parts' amounts fit together. So it may take a
-    provider's room for the largest sum of amounts that fits: with 12 asked by each of three groups,
-    13 and 23 are as good as 12. Then many more trees have the same problem.
+    The search within a tree asks only which of the parts' amounts fit together. So a free amount
+    may be rounded down to the largest sum of such amounts. For example, three groups ask for 12
+    each: then 12, 13 and 23 free all serve one group, and count as 12. Trees that differ only in
+    such numbers have the same problem, which is solved once.
 
-    :param total: how much they ask in all
-    :param sums: what one provider may be asked for, ascending from 0; None: rooms are taken as they
-        are
+    :param total: the sum of all amounts
+    :param sums: every sum that some of the amounts have, ascending from 0; None: free amounts
+        aren't rounded
     """
 
     total: int
     sums: Numbers | None
 
     def rounded(self, rooms: Numbers) -> Numbers:
-        """Return for each room the least one that is as good."""
+        """Return free amounts, rounded down to what can be asked of them."""
         cut = np.clip(rooms.astype(np.int64), 0, min(self.total, _MOST))
         return cut if self.sums is None else self.sums[np.searchsorted(self.sums, cut, "right") - 1]
 
@@ -201,8 +203,8 @@ class Contested:
 def contested(parts: Sequence[RequestPart]) -> dict[int, Contested]:
     """Return the classes that several parts ask for, by their ids, ascending.
 
-    An explanation asks of each problem, too, what fits without group_policy=isolate. So a provider
-    may be asked for any sum, whatever the policy.
+    With group_policy=isolate, one provider serves one suffixed group. The sums are kept all the
+    same, because an explanation also asks what fits without that policy.
     """
     asked: dict[int, list[int]] = {}
     for part in parts:
@@ -216,9 +218,10 @@ def contested(parts: Sequence[RequestPart]) -> dict[int, Contested]:
 
 
 def _sums(amounts: Sequence[int]) -> Numbers | None:
-    """Return the sums of any of the amounts.
+    """Return every sum that some of the amounts have: 0, 2, 3 and 5 for the amounts 2 and 3.
 
-    None if there are too many, or too large ones, or if each amount up to the largest is one.
+    None if rounding to them isn't worth it: there are too many, they are too large, or every number
+    up to the largest is one of them.
     """
     sums = {0}
     for amount in amounts:

@@ -245,12 +245,13 @@ def _both(name: str, mask: Mask, number: int | None = None) -> MaskStep:
 
 
 class StepListener:
-    """Hears what each step of a search leaves. This one ignores it: the search at full speed.
+    """Is told after each step of a search which providers are left. This one ignores it.
 
     The listeners of `extensions/explain` and `extensions/capacity` override what they need.
     """
 
-    #: whether to hear of the groups behind one that no provider can serve as well
+    #: True: after a group that no provider can serve, the search still does the steps of the groups
+    #: behind it, so that the listener is told of all
     complete = False
 
     def begin(self, roots: Mask) -> None:
@@ -260,7 +261,7 @@ class StepListener:
         """Note a condition of the whole request, and the roots that meet it."""
 
     def unmatched(self, group: Group) -> None:
-        """Note a group whose aggregates or tree nobody can be in."""
+        """Note a group whose `member_of` or `in_tree` no provider can meet."""
 
     def step(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
         """Note a step that each provider of a group has to pass, and what it left."""
@@ -269,7 +270,7 @@ class StepListener:
         """Note a class of the unsuffixed group, which may come from a provider of its own."""
 
     def traits_of_tree(self, suffix: str, step: MaskStep, own: Mask, shared: Mask) -> None:
-        """Note traits that one of the unsuffixed group's providers has to have."""
+        """Note required traits that any one provider of the unsuffixed group may have for all."""
 
     def alike(self, suffix: str, first: str) -> None:
-        """Note a group with the conditions of another before it."""
+        """Note a group with the same conditions as an earlier one, whose masks it gets."""

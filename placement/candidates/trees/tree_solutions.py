@@ -93,13 +93,13 @@ class TreeSolutions:
         return self._counted.solution(rank)
 
     def draws(self) -> BlindDraws:
-        """Return choices of options to draw from, valid or not."""
+        """Return what draws one provider for each variable, whether they fit together or not."""
         if self._draws is None:
             self._draws = BlindDraws(self.problem.shape, self.problem.locals, self._budget)
         return self._draws
 
     def any_one(self, source: random.Random) -> Solution | None:
-        """Return a random solution, not evenly chosen; None if there is none."""
+        """Return a random solution, some more probable than others; None if there is none."""
         return next(solutions_of(self._subproblems, source), None)
 
     def most_sparing(self, most: int) -> Solution | None:
