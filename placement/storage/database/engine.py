@@ -387,7 +387,9 @@ class Database:
                 tries -= 1
             now = self._clock()
             longest = max(longest, now - last)
-            if not tries or now - begun + longest > patience:
+            # the next try begins with a long wait
+            next_one = max(longest, LONGEST_LOCK) if waited_shortly else longest
+            if not tries or now - begun + next_one > patience:
                 raise OutcomeUnknown() if doubtful else failure
             if waited_shortly:
                 LOG.debug("Waits for a lock (try %d)", attempt)
@@ -430,7 +432,8 @@ class Database:
         with self._statements.stand_in():
             with mode.engine.connect() as plain, _undone(plain):
                 questions = (lock.seen, values), (lock.free, values)
-                seen, free = self._begun(plain, mode).execute_all(*questions)
+                connection = self._begun(plain, mode, waits_longer=True)
+                seen, free = connection.execute_all(*questions)
             locked = sorted(set(seen) - set(free))
             if locked:
                 row_id, name = locked[0]
