@@ -49,6 +49,7 @@ class FoundCandidates:
 
     :param shape: None if nothing was found before trees were looked at
     :param shuffle: makes the order random; None: leaves it
+    :param trees: where they were found
     :param finished: whether these are as many as were asked for or as there are; if not, the search
         ran into a bound
     """
@@ -59,6 +60,7 @@ class FoundCandidates:
     batches: Sequence[CandidateBatch] = ()
     shuffle: random.Random | None = None
     finished: bool = True
+    trees: SearchedTrees | None = None
 
     def __len__(self) -> int:
         return sum(len(batch) for batch in self.batches)
@@ -120,7 +122,7 @@ class Search:
             return FoundCandidates(self.snapshot, self.request)
         if trees.lacks_singles and len(anchors.simple) < (self._most or 0):
             raise SubsetTooSmall
-        return self._limited(CandidateStream(anchors, self.budget))
+        return self._limited(CandidateStream(anchors, self.budget), trees)
 
     def anchors(
         self, trees: SearchedTrees | None = None, most: int | None = None
@@ -148,8 +150,11 @@ class Search:
         problems = AnchorTrees(trees, request, groups, self.budget)
         return Anchors(problems, *problems.split(roots, most))
 
-    def _limited(self, stream: CandidateStream) -> FoundCandidates:
-        """Take as many candidates as are wanted, of those that may be generated."""
+    def _limited(self, stream: CandidateStream, trees: SearchedTrees) -> FoundCandidates:
+        """Take as many candidates as are wanted, of those that may be generated.
+
+        :param trees: where the stream finds them
+        """
         limit, seed = self.request.limit, self.generation.seed
         source = None if seed is None else random.Random(seed)
         size = text_size(stream.shape)
@@ -171,7 +176,7 @@ class Search:
                 limit,
             )
         return FoundCandidates(
-            self.snapshot, self.request, stream.shape, taking.batches(), source, finished
+            self.snapshot, self.request, stream.shape, taking.batches(), source, finished, trees
         )
 
     def _taking(

@@ -74,7 +74,7 @@ def subsets(
         for longer in (length * times for times in _TIMES):
             if longer <= largest:
                 roots, is_all = _able(snapshot, request, longer)
-                yield from _first_trees(snapshot, roots, lending, longer, is_all)
+                yield from _first_trees(snapshot, roots, lending, longer, is_all, by_usage=True)
 
 
 def _knows_names(snapshot: Snapshot, request: CandidateRequest) -> bool:
@@ -110,12 +110,18 @@ def _lending_roots(snapshot: Snapshot) -> Slots | None:
 
 
 def _first_trees(
-    snapshot: Snapshot, roots: Slots, lending: Slots, length: int, is_all: bool = True
+    snapshot: Snapshot,
+    roots: Slots,
+    lending: Slots,
+    length: int,
+    is_all: bool = True,
+    by_usage: bool = False,
 ) -> Iterator[TreeSubset]:
     """Yield the subset with the first trees that may have candidates.
 
     :param roots: the roots of such trees, ascending
     :param is_all: whether these are all; otherwise there may be more behind them
+    :param by_usage: whether they were chosen by usage
     """
     if not len(roots):
         return
@@ -132,7 +138,9 @@ def _first_trees(
             if is_all and roots is not snapshot.forest.roots:
                 singles = np.intersect1d(singles, roots, True)
             anchors = np.union1d(anchors, singles)
-    subset = subset_of(snapshot, WholeSlots(anchors), WholeSlots(lending), bound, lacks_singles)
+    subset = subset_of(
+        snapshot, WholeSlots(anchors), WholeSlots(lending), bound, lacks_singles, by_usage
+    )
     if subset is not None:
         yield subset
 

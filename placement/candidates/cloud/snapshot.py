@@ -240,11 +240,13 @@ class SearchedTrees(abc.ABC):
     :ivar bound: the last root up to which these are all trees that may have candidates; None: there
         are no others behind them
     :ivar lacks_singles: whether trees of one provider that may have candidates are missing
+    :ivar by_usage: whether other usage of other trees would have made these others
     """
 
     cloud: CloudColumns
     bound: WholeSlot | None
     lacks_singles: bool
+    by_usage: bool
 
     @abc.abstractmethod
     def slot(self, uuid: str) -> SearchedSlot | None:
@@ -265,7 +267,7 @@ class AllTrees(SearchedTrees):
     """All trees of a cloud: the search looks at the columns of the snapshot itself."""
 
     bound = None
-    lacks_singles = False
+    lacks_singles = by_usage = False
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.cloud = self._whole = snapshot

@@ -47,9 +47,10 @@ class TreeSubset(SearchedTrees):
         slots_in_whole: WholeSlots,
         bound: WholeSlot | None,
         lacks_singles: bool,
+        by_usage: bool,
     ) -> None:
         self._whole, self.cloud, self._slots_in_whole = whole, cloud, slots_in_whole
-        self.bound, self.lacks_singles = bound, lacks_singles
+        self.bound, self.lacks_singles, self.by_usage = bound, lacks_singles, by_usage
 
     def slot(self, uuid: str) -> SearchedSlot | None:
         """Return the slot of a provider in `cloud`; None if it isn't in any of the trees."""
@@ -70,6 +71,7 @@ def subset_of(
     others: WholeSlots,
     bound: WholeSlot | None,
     lacks_singles: bool,
+    by_usage: bool = False,
 ) -> TreeSubset | None:
     """Return some trees of the cloud; None if the database contradicts itself about them.
 
@@ -86,9 +88,8 @@ def subset_of(
         recent.note(key, found)
     bare, slots = found
     columns = _Converted(whole.columns, lambda column: column.among(slots))
-    return TreeSubset(
-        whole, dataclasses.replace(bare, columns=columns), slots, bound, lacks_singles
-    )
+    cloud = dataclasses.replace(bare, columns=columns)
+    return TreeSubset(whole, cloud, slots, bound, lacks_singles, by_usage)
 
 
 def _without_columns(

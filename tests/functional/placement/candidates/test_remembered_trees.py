@@ -6,6 +6,8 @@ import uuid
 import pytest
 
 from placement.candidates import subset_choice
+from placement.candidates.trees import tree_problems
+from placement.handlers import allocation_candidates as handler
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
 
@@ -28,6 +30,7 @@ CLOUD = [
     )
 ]
 QUERIES = [
+    "resources=VCPU:1&limit=1",
     "resources=VCPU:1&limit=2",
     "resources=VCPU:1,VGPU:1&required=CUSTOM_FAST&limit=2",
     "resources=VCPU:1&resources_G=VGPU:1&required_G=in:CUSTOM_FAST,HW_CPU_X86_VMX&limit=3",
@@ -42,13 +45,29 @@ def service(tmp_path, monkeypatch):
     """Return a service that begins each search with few trees."""
     for name, value in {"SMALL": 0, "FEWEST": 2, "EACH": 1, "MOST": 1, "CHUNK": 2}.items():
         monkeypatch.setattr(subset_choice, f"_{name}", value)
+    # as many trees as a subset has are looked at together
+    monkeypatch.setattr(tree_problems, "_FIRST_CHUNK", 2)
     return Service(f"sqlite:///{tmp_path}/placement.db")
 
 
-def test_searches_among_writes_find_what_a_new_service_finds(service):
+@pytest.fixture
+def searched(monkeypatch):
+    """Return the requests of all searches that were made."""
+    requests, search = [], handler.search
+
+    def listen(snapshot, request, *others):
+        requests.append(request)
+        return search(snapshot, request, *others)
+
+    monkeypatch.setattr(handler, "search", listen)
+    return requests
+
+
+def test_searches_among_writes_find_what_a_new_service_finds(service, searched):
     cloud = Cloud(service).build(CLOUD)
     source = random.Random(20261127)
     queries = [query.format(**cloud.aggregates) for query in QUERIES]
+    searches = 2 * 40 * len(queries)
 
     for _ in range(40):
         source.choice([claim, give_traits, join, move_away])(service, cloud, source)
@@ -56,6 +75,25 @@ def test_searches_among_writes_find_what_a_new_service_finds(service):
         anew = Service(service.url)
         assert found == [candidates(anew, query) for query in queries]
         anew.close()
+    # those of a new service, and not all others
+    assert searches / 2 < len(searched) < searches
+
+
+def test_an_answer_is_given_again_until_the_trees_change_that_it_depends_on(service, searched):
+    cloud = Cloud(service).build(CLOUD)
+    query = "resources=VCPU:1&limit=1"
+    found = [candidates(service, query)["allocation_requests"] for _ in range(2)]
+    assert found[0] == found[1]
+    (used,) = found[0][0]["allocations"]
+    claim_on(service, cloud.uuids["h11"], 1)
+    candidates(service, query)
+    assert len(searched) == 1
+    candidates(service, f"{query}&root_required=HW_CPU_X86_VMX")
+    assert len(searched) == 2
+    claim_on(service, used, 2)
+    shown = candidates(service, query)["provider_summaries"][used]["resources"]["VCPU"]
+    assert shown == {"capacity": 4, "used": 1}
+    assert len(searched) == 3
 
 
 def candidates(service, query):
@@ -65,7 +103,10 @@ def candidates(service, query):
 
 
 def claim(service, cloud, source):
-    provider = cloud.uuids[f"h{source.randrange(12)}"]
+    claim_on(service, cloud.uuids[f"h{source.randrange(12)}"], source.getrandbits(128))
+
+
+def claim_on(service, provider, number):
     body = {
         "allocations": {provider: {"resources": {"VCPU": 1}}},
         "project_id": "project",
@@ -73,7 +114,7 @@ def claim(service, cloud, source):
         "consumer_generation": None,
         "consumer_type": "INSTANCE",
     }
-    answer = service.put(f"/allocations/{uuid.UUID(int=source.getrandbits(128))}", body)
+    answer = service.put(f"/allocations/{uuid.UUID(int=number)}", body)
     assert answer.status_code in (204, 409), answer.text
 
 
