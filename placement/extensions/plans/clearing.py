@@ -188,10 +188,11 @@ class Clearings:
         ]
         if not forced <= {one.uuid for one in candidates}:
             return
-        named = self._constraints.named | self._constraints.not_on.keys()
+        named, not_on = self._constraints.named, self._constraints.not_on
         kinds: dict[object, list[Occupant]] = {}
         for one in sorted(candidates, key=lambda one: one.uuid):
-            kinds.setdefault(one.uuid if one.uuid in named else one.kind, []).append(one)
+            alone = one.uuid in named or one.uuid in not_on
+            kinds.setdefault(one.uuid if alone else one.kind, []).append(one)
         sets = itertools.chain.from_iterable(
             _sets(list(kinds.values()), size) for size in range(1, most + 1)
         )
@@ -241,9 +242,7 @@ class Clearings:
         named = self._holders.named
         return {
             uuid
-            for members in self._constraints.together
-            if holder.uuid in members
-            for uuid in members - {holder.uuid}
+            for uuid in self._constraints.companions(holder.uuid)
             if uuid in named and named[uuid].homes == holder.homes
         }
 

@@ -198,13 +198,14 @@ class Occupants:
             self._slots[uuid] = self._cloud.slot(uuid)
         return self._slots[uuid]
 
-    def places(self, moved: Mapping[str, int | None]) -> dict[str, list[str]]:
-        """Return the uuids of the roots that those are on whose places matter.
+    def places(self, about: Iterable[str], moved: Mapping[str, int | None]) -> dict[str, list[str]]:
+        """Return the uuids of the roots that consumers are on; those that hold nothing are missing.
 
+        :param about: uuids of some that constraints name
         :param moved: the slot of the root that each of those that moved is on; None: not known yet
         """
         uuids, found = self._cloud.register.uuids, {}
-        for uuid in self._terms.constraints.named & self.named.keys():
+        for uuid in self.named.keys() & about:
             one, to = self.named[uuid], moved.get(uuid, -1)
             slots = one.homes if to == -1 else frozenset() if to is None else frozenset([to])
             found[uuid] = [uuids[slot] for slot in sorted(slots)]  # type: ignore[index]

@@ -195,9 +195,10 @@ class MovePlanner:
         """Say whether others keep a consumer away from a place, or want it elsewhere."""
         if seat.holder is None or not self._constraints.count:
             return False
-        where = self._holders.places({**state.places(), **dict.fromkeys(leaving)})
         root = state.cloud.register.uuids[WholeSlot(place.root)]
         uuid = seat.holder.uuid
+        others = self._constraints.partners(uuid) | self._constraints.companions(uuid)
+        where = self._holders.places(others, {**state.places(), **dict.fromkeys(leaving)})
         if root in self._constraints.shut(uuid, where):
             return True
         # who is still at the place it leaves will leave, too
@@ -211,7 +212,8 @@ class MovePlanner:
     def _ordered(self, state: DraftPlan) -> MovePlan | None:
         """Return the plan; None if its moves can't be made one after the other."""
         moves = state.moves
-        where = self._holders.places(state.places())
+        others = frozenset().union(*map(self._constraints.companions, state.gone))
+        where = self._holders.places(others | state.gone.keys(), state.places())
         if not self._constraints.kept(state.gone.keys(), where):
             return None
         changes = changes_of(moves)

@@ -4,7 +4,8 @@ All of it is of uuids: of consumers, and of the roots of the trees that they are
 """
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.domain.consumer import UNKNOWN_TYPE
@@ -73,15 +74,26 @@ class Constraints:
         """How many constraints these are: sets, and consumers that may not be somewhere"""
         return len(self.apart) + len(self.together) + len(self.not_on)
 
-    @property
+    @functools.cached_property
     def named(self) -> frozenset[str]:
         """The consumers whose places decide where others may go"""
         return frozenset().union(*self.apart, *self.together)
 
+    @functools.cached_property
+    def _apart_of(self) -> Mapping[str, Sequence[frozenset[str]]]:
+        return _by_member(self.apart)
+
+    @functools.cached_property
+    def _together_of(self) -> Mapping[str, Sequence[frozenset[str]]]:
+        return _by_member(self.together)
+
     def partners(self, consumer: str) -> frozenset[str]:
         """Return those that may not be on one tree with a consumer."""
-        found = frozenset().union(*(members for members in self.apart if consumer in members))
-        return found - {consumer}
+        return frozenset().union(*self._apart_of.get(consumer, ())) - {consumer}
+
+    def companions(self, consumer: str) -> frozenset[str]:
+        """Return those that must be on one tree with a consumer."""
+        return frozenset().union(*self._together_of.get(consumer, ())) - {consumer}
 
     def shut(self, consumer: str, places: Places) -> frozenset[str]:
         """Return the roots where a consumer may not arrive.
@@ -98,9 +110,17 @@ class Constraints:
         """
         return all(
             len({frozenset(places[one]) for one in members if places.get(one)}) <= 1
-            for members in self.together
-            if not members.isdisjoint(moved)
+            for consumer in moved
+            for members in self._together_of.get(consumer, ())
         )
+
+
+def _by_member(sets: Iterable[frozenset[str]]) -> Mapping[str, Sequence[frozenset[str]]]:
+    found: dict[str, list[frozenset[str]]] = {}
+    for members in sets:
+        for consumer in members:
+            found.setdefault(consumer, []).append(members)
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -50,19 +50,18 @@ class Askers:
         def may_go(demand: Demand, homes: Mapping[str, NewHome]) -> Callable[[int], bool]:
             if demand.consumer not in constraints.named:
                 return lambda root: True
-            roots: dict[str, Collection[int]] = {
-                one: self._staying(one, leaving) for one in constraints.named - movers
-            }
-            roots |= {one: {homes[one].roots[0]} for one in constraints.named if one in homes}
-            partners = constraints.partners(demand.consumer)
-            shut = {root for one in partners for root in roots.get(one, ())}
-            must = {
-                root
-                for members in constraints.together
-                if demand.consumer in members
-                for one in members - {demand.consumer}
-                for root in roots.get(one, ())
-            }
+
+            def roots(others: Iterable[str]) -> set[int]:
+                found: set[int] = set()
+                for one in others:
+                    if one in homes:
+                        found.add(homes[one].roots[0])
+                    elif one not in movers:
+                        found |= self._staying(one, leaving)
+                return found
+
+            shut = roots(constraints.partners(demand.consumer))
+            must = roots(constraints.companions(demand.consumer))
             return lambda root: root not in shut and must <= {root}
 
         return may_go

@@ -59,6 +59,25 @@ def test_constraints():
     assert constraints.kept([B], {B: [HOST]})
 
 
+def test_thousands_of_sets_are_gone_through_once():
+    class Counted(tuple):
+        times = 0
+
+        def __iter__(self):
+            Counted.times += 1
+            return super().__iter__()
+
+    sets = Counted(frozenset([A, f"other {number}"]) for number in range(10))
+    Counted.times = 0
+    constraints = Constraints(together=sets)
+    for _ in range(5):
+        assert constraints.companions("other 3") == {A}
+        assert constraints.companions(B) == constraints.partners(A) == frozenset()
+        assert constraints.kept(["other 3"], {A: [HOST], "other 3": [HOST]})
+        assert not constraints.kept(["other 3"], {A: [HOST], "other 3": [OTHER]})
+    assert Counted.times == 1
+
+
 def test_requests():
     queries = {A.upper(): "resources=VCPU:2", B: "resources=VCPU:2", C: "resources=VCPU:1"}
     requests = terms_of({"requests": queries}, NEWEST).requests
