@@ -115,12 +115,12 @@ export function named(kind, id, href = null) {
 
 const UUID = /\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})\b/;
 
-/** Return what shows a text of the service: names stand beside the ids in it that have one. */
+/** Return what shows a text of the service: names stand beside the ids in it that have one, and `commands` are code. */
 export function withNames(text) {
-  const node = element("span");
+  const node = element("span", { class: "with-names" });
   const kindOf = (id) => ["aggregates", "projects", "users"].find((kind) => names.of(kind, id));
-  drawers.set(node, () => show(node, text.split(UUID).map((part, place) => (place % 2 && kindOf(part) ? named(kindOf(part), part) : part))));
-  node.className = "with-names";
+  const plain = (some) => some.split(UUID).map((part, place) => (place % 2 && kindOf(part) ? named(kindOf(part), part) : part));
+  drawers.set(node, () => show(node, text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? element("code", {}, part) : plain(part)))));
   drawers.get(node)();
   return node;
 }

@@ -70,7 +70,12 @@ export function cloudView(place, live) {
   });
   const mapTitle = element("h2");
   const mapSaid = element("p", { class: "quiet" });
-  const aggregatesPanel = element("section", { class: "panel" }, element("h2", {}, "By aggregate"), aggregates.node);
+  const aggregatesPanel = element(
+    "section",
+    { class: "panel" },
+    element("div", { class: "title" }, element("h2", {}, "By aggregate"), element("a", { href: addressOf("plans", ["survives"], "each=aggregate") }, "Which of them can be lost?")),
+    aggregates.node,
+  );
   const rest = element(
     "div",
     { class: "panels" },

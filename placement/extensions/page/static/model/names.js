@@ -34,6 +34,11 @@ class Names extends EventTarget {
   of(kind, id) {
     return this.known.get(kind).get(id) ?? null;
   }
+
+  /** Return the id that a name stands for, or null. */
+  idOf(kind, name) {
+    return [...this.known.get(kind)].find(([, known]) => known === name)?.[0] ?? null;
+  }
 }
 
 export const names = new Names();

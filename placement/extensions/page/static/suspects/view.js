@@ -66,7 +66,7 @@ function told({ suspects, kinds, marker }, chosen, projects) {
     ),
     suspects.length === 0
       ? element("p", { class: "notice" }, "Nothing of this kind is found.")
-      : wideTable({
+      : element("section", { class: "panel" }, wideTable({
           label: "Suspects",
           heads: ["Kind", "Where", "What", "Since"],
           items: suspects,
@@ -75,12 +75,12 @@ function told({ suspects, kinds, marker }, chosen, projects) {
             [
               suspect.provider && toTree(suspect.provider.uuid, suspect.provider.name, 40),
               suspect.provider && suspect.consumer && element("br"),
-              suspect.consumer && [toConsumer(suspect.consumer), " ", ofProject(projects.get(suspect.consumer))],
+              suspect.consumer && [toConsumer(suspect.consumer), element("br"), ofProject(projects.get(suspect.consumer))],
             ],
             withNames(suspect.detail),
             suspect.first_seen.replace("T", " ").replace("Z", ""),
           ],
-        }),
+        })),
     marker && element("p", { class: "quiet" }, `These are the first ${number(suspects.length)}. Choose a kind to see more of it.`),
   ];
 }

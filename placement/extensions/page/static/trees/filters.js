@@ -26,7 +26,7 @@ export function filterFields(changed, down) {
     sort: element("select", { change: changed }, options([["", "name"]])),
     state: element("select", { change: changed }, options([["", "any"], ...STATES])),
     trait: text({ placeholder: "CUSTOM_RACK_7" }),
-    aggregate: text({ placeholder: "uuid", list: aggregates.id }),
+    aggregate: text({ placeholder: "Name or uuid", list: aggregates.id }),
     free: text({ placeholder: "VCPU:4,MEMORY_MB:8192" }),
   };
   const labelled = (label, field) => element("label", {}, `${label} `, field);

@@ -92,8 +92,15 @@ export class OpenTree {
     const isOther = this.root !== tree.root;
     this.root = tree.root;
     const root = tree.providers.find(({ uuid }) => uuid === tree.root) ?? tree.providers[0];
-    const dashboard = toDashboard(root.uuid, root.name);
-    keeping(this.node, () => show(this.node, dashboard && element("p", { class: "dashboard" }, dashboard), picture, drawing, this.shared));
+    const about = element(
+      "div",
+      { class: "title" },
+      // the heading with this name is that of its root, below
+      element("strong", { dir: "auto" }, root.name),
+      element("span", { class: "quiet" }, count(tree.providers.length, "provider")),
+      toDashboard(root.uuid, root.name),
+    );
+    keeping(this.node, () => show(this.node, about, picture, drawing, this.shared));
     if (isOther) this.told();
     if (isFirst) this.node.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }

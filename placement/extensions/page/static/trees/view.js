@@ -3,6 +3,7 @@
 import { bar } from "../drawings/bar.js";
 import { element, show } from "../dom.js";
 import { notice, reasonOf, tellReading, toTree } from "../links.js";
+import { names } from "../model/names.js";
 import { DISABLED, STATES, statesOf } from "../model/states.js";
 import { TraitRoots } from "../model/trait_roots.js";
 import { amountsIn, commonClasses, freeText, wantedOf } from "../model/tree_filter.js";
@@ -50,7 +51,7 @@ export function treesView(place, live) {
       made,
       ...classes.map((name) => share(host, name)),
       element("span", { class: states[0] === "over" ? "bad" : "quiet" }, states.map((state) => STATES.get(state)).join(", ")),
-      element("code", { title: host.aggregates.join(" ") }, host.aggregates.map((uuid) => uuid.slice(0, 8)).join(" ")),
+      aggregatesOf(host),
     ];
   }
 
@@ -73,7 +74,8 @@ export function treesView(place, live) {
       show(found, "The trait is being looked for.");
       return;
     }
-    const some = wantedOf(cloud.found(values.q), values, { disabled: traits.of(DISABLED), having });
+    const aggregate = names.idOf("aggregates", values.aggregate) ?? values.aggregate;
+    const some = wantedOf(cloud.found(values.q), { ...values, aggregate }, { disabled: traits.of(DISABLED), having });
     hosts.set(some);
     const all = cloud.hosts.size;
     show(
@@ -138,6 +140,12 @@ export function treesView(place, live) {
       tree?.close();
     },
   };
+}
+
+/** Return the aggregates of a tree by the operator's names, or else by the beginnings of their uuids. */
+function aggregatesOf({ aggregates }) {
+  const shown = aggregates.map((uuid) => names.of("aggregates", uuid) ?? element("code", {}, uuid.slice(0, 8)));
+  return element("span", { dir: "auto", title: aggregates.join(" ") }, shown.map((one, place) => [place ? ", " : "", one]));
 }
 
 /** Return the bar of a class, with what is free. */

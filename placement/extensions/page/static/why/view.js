@@ -4,7 +4,7 @@ import { Asking } from "../asking.js";
 import { passed } from "../drawings/bar.js";
 import { element } from "../dom.js";
 import { field, input } from "../inputs.js";
-import { copyText, toTree } from "../links.js";
+import { copyText, toTree, withNames } from "../links.js";
 import { relaxed } from "../model/query.js";
 import { addressOf } from "../place.js";
 import { queryForm } from "../query_form.js";
@@ -90,7 +90,7 @@ function explained(found, query) {
       "section",
       { class: "panel" },
       element("h2", { class: found.verdict === "some" ? "good" : "bad" }, verdicts[found.verdict]),
-      element("p", {}, found.message),
+      element("p", {}, withNames(found.message)),
       typeof found.candidates === "number" && found.candidates > 0 &&
         element("p", { class: "quiet" }, `${count(found.candidates, "candidate")} in all.`),
       sharing(),

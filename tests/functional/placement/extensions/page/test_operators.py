@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 
 import pytest
 
@@ -50,6 +51,11 @@ def test_names_stand_beside_ids_which_a_click_copies(open_page, cloud, names_fil
     expect(aggregates.get_by_role("link", name=numbered(AGGREGATE, 2))).to_be_visible()
     page.goto(f"{cloud.ui}#/trees/{numbered(HOST, 2)}")
     expect(page.locator("article").first.get_by_role("link", name=HOSTILE)).to_be_visible()
+    page.goto(f"{cloud.ui}#/trees")
+    page.get_by_role("combobox", name="Aggregate").fill(HOSTILE)
+    page.keyboard.press("Enter")
+    trees = page.get_by_role("table", name="Trees").get_by_role("row")
+    expect(trees.filter(has_text=HOSTILE)).to_have_text([re.compile("compute2"), re.compile("nfs")])
     page.goto(f"{cloud.ui}#/consumer/{numbered(SERVER, 3)}")
     expect(page.get_by_text("Pay & go", exact=True)).to_be_visible()
     typeless = clouds.held({numbered(NUMA, 2): {"VCPU": 1}}, "payments")
