@@ -8,7 +8,7 @@ import pytest
 
 from tests.browsing import SIZE, expect
 from tests.extras import needed_library
-from tests.functional.placement.extensions.page import clouds
+from tests.functional.placement.extensions.page import approved, clouds
 from tests.functional.placement.extensions.page.clouds import GPU, HOST, SERVER, numbered
 from tests.functional.placement.extensions.page.conftest import serving
 
@@ -76,6 +76,7 @@ def test_it_is_for_everybody(open_page, small_cloud, rehearsal, screenshots, axe
         go_to(page, small_cloud, view, rehearsal)
         for scheme, rules in {"light": {}, "dark": COLOURS}.items():
             page.emulate_media(color_scheme=scheme)
+            approved.check(page, view, scheme)
             found = page.evaluate("rules => axe.run(document, rules)", rules)["violations"]
             wrong = [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
             assert wrong == [], (view, scheme)
