@@ -84,7 +84,11 @@ def release(folder: Path, dirty: bool, base: str | None = None) -> None:
     version = wheel.name.split("-")[1]
     sbom = folder / f"{wheel.name.rpartition('-py3')[0]}.cdx.json"
     sbom.write_text(json.dumps(bill(parts), indent=1) + "\n", encoding="utf-8")
-    if base and has("buildah") and not output("buildah", "images", "--quiet", f"reference={base}"):
+    if (
+        base
+        and has("buildah")
+        and not output("buildah", "images", "--quiet", "--filter", f"reference={base}")
+    ):
         run(ROOT / "contrib" / "container" / "make_base", base)
     packages(folder, base or BASE)
     image(folder, version, base or BASE)
