@@ -3,6 +3,7 @@
 The configuration is read by :func:`load` and passed on; nothing here is global.
 """
 
+import codecs
 import contextlib
 import os
 import re
@@ -129,6 +130,12 @@ def load(
 def _without_line(error: cfg.ConfigFileParseError) -> cfg.ConfigFileParseError:
     """Return the error without the line that it quotes: that may be a password."""
     (where, *_) = re.split(r": (?=['\"])", error.msg or "", maxsplit=1)
+    with open(error.config_file, "rb") as file:
+        if file.read(3) == codecs.BOM_UTF8:
+            where = "it begins with a byte order mark. Save it as UTF-8 without one"
+    if "Section must be started" in where:
+        # the parser counts a line too many
+        where = "an option stands before the first group, which is a line such as [placement]"
     return cfg.ConfigFileParseError(error.config_file, where)
 
 
@@ -166,6 +173,12 @@ def _check_values(conf: cfg.ConfigOpts) -> None:
             if isinstance(group_or_value, cfg.ConfigOpts.GroupAttr):
                 for option in group_or_value:
                     group_or_value[option]
+    except cfg.NoSuchOptError:
+        # its name may be a part of a password
+        raise cfg.Error(
+            f"Option {name} or one of its group has a $ that names no option. Write $$ for a "
+            "dollar sign."
+        ) from None
     except cfg.ConfigSourceValueError as error:
         # oslo.config shows the place as the representation of an object.
         raise type(error)(

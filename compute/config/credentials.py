@@ -53,7 +53,13 @@ def load_adapter(conf: cfg.ConfigOpts, group: str) -> Adapter:
 def bare_urls(conf: cfg.ConfigOpts, group: str) -> Iterator[dict[str, str]]:
     """Have URLs without users in the configuration; give origin → header of its user."""
     # this registers the options of the plugin
-    loading.load_auth_from_conf_options(conf, group)
+    try:
+        loading.load_auth_from_conf_options(conf, group)
+    except cfg.NoSuchOptError:
+        # its name is a part of a password
+        raise OptionError(
+            "a value has a $ that names no option. Write $$ for a dollar sign."
+        ) from None
     users, given = {}, {}
     for name in URLS:
         value = getattr(conf[group], name, None)

@@ -195,6 +195,11 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         protocol: WSGIApplication = BoundedProtocol(application, {"oslo_config_config": conf})
     except keystone_errors.ClientException as wrong:
         raise IdentityUnusable(f"[{GROUP}] can't be used: {wrong}") from wrong
+    except cfg.NoSuchOptError:
+        # its name is a part of a password
+        raise IdentityUnusable(
+            f"A value of [{GROUP}] has a $ that names no option. Write $$ for a dollar sign."
+        ) from None
     _check_address(conf)
     return protocol
 

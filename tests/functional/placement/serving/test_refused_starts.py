@@ -138,6 +138,10 @@ def test_a_keystone_whose_url_is_none(refused):
     options = {f"OS_KEYSTONE_AUTHTOKEN__{name}": value for name, value in variables.items()}
     line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **options)
     assert "[keystone_authtoken]auth_url is not a URL. Write it as http://host:port/v3" in line
+    options["OS_KEYSTONE_AUTHTOKEN__PASSWORD"] = "hun$ter2"
+    line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **options)
+    assert "A value of [keystone_authtoken] has a $" in line
+    assert "ter2" not in line
 
 
 def test_addresses_and_backends_that_are_none(refused):
