@@ -26,7 +26,7 @@ NEWER = "5:0.2.9"
 
 
 #: in python3-berth
-MIGRATIONS = "usr/lib/berth/lib/python3*/site-packages/placement/storage/migrations/versions"
+MIGRATIONS = "usr/lib/berth/lib/python3*/site-packages/placement/storage/schema/migrations/versions"
 #: a change of the schema
 MIGRATION = """
 import sqlalchemy as sa
@@ -85,7 +85,8 @@ def _make_newer(package: Path, unpacked: Path, into: Path) -> None:
     control.write_text(text.replace(version, NEWER))
     for rotation in unpacked.glob("etc/logrotate.d/*"):
         rotation.write_text(re.sub(r"\bdaily\b", "weekly", rotation.read_text()))
-    for migrations in unpacked.glob(MIGRATIONS):
+    if package.name.startswith("python3-berth_"):
+        (migrations,) = unpacked.glob(MIGRATIONS)
         latest = max(path.name.split("_")[0] for path in migrations.glob("[0-9]*.py"))
         (migrations / "9999_of_a_later_version.py").write_text(MIGRATION.format(latest=latest))
         history = migrations.parents[1] / "schema_upgrade.py"
@@ -176,3 +177,19 @@ def fresh(base: Path, copied: Callable[[Path], System]) -> System:
 def installed(base_with_packages: Path, copied: Callable[[Path], System]) -> System:
     """Return a Debian with our packages."""
     return copied(base_with_packages)
+
+
+@pytest.fixture
+def with_systemd(base_with_packages: Path, keep: Path, copied: Callable[[Path], System]) -> System:
+    """Return a Debian with our packages that can be booted."""
+
+    def install(root: Path) -> None:
+        root.rmdir()
+        system = System.copied(base_with_packages, root)
+        # packages start and stop services there
+        system.path("/usr/sbin/policy-rc.d").unlink()
+        wanted = ("systemd", "systemd-sysv", "dbus", "procps")
+        system.run("apt-get", "install", "--yes", "--no-install-recommends",
+                   "-oAPT::Sandbox::User=root", *wanted)  # fmt: skip
+
+    return copied(_once(keep / "base-with-systemd", install))
