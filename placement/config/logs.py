@@ -34,10 +34,8 @@ def set_up(conf: cfg.ConfigOpts, project: str, always_stderr: bool = False) -> N
         oslo_log.setup(conf, project)
     # whatever the handlers raise that the options choose
     except Exception as error:
-        missing = " is missing" if isinstance(error.__context__, KeyError) else ""
-        raise LogUnusable(
-            f"Messages can't be logged as [DEFAULT] says: {error}{missing}"
-        ) from error
+        reason = f"{error} is missing" if isinstance(error.__context__, KeyError) else error
+        raise LogUnusable(f"Messages can't be logged as [DEFAULT] says: {reason}") from error
     for handler in _handlers():
         write_faster(handler, conf)
     escape_messages()
