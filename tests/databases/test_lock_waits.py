@@ -51,7 +51,8 @@ def test_a_write_joins_those_that_wait_for_its_row_without_trying(database_url):
             wait_until_somebody_waits(database_url)
             second = pool.submit(run)
             assert refused.wait(PATIENCE)
-            assert waiting(database_url) == 1
+            # none does between two of its waits
+            assert waiting(database_url) <= 1
             assert not any(each.done() for each in (first, second))
         assert set(first.result()) == set(second.result()) == {ROOT, CHILD}
 

@@ -3,11 +3,13 @@
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.domain.consumer import UNCHECKED, ConsumerRequest
+from placement.extensions.claims import claim_batch
 from placement.extensions.claims.choice import Chooser
 from placement.extensions.claims.claim_batch import ClaimBatch, Job
 from placement.extensions.claims.operation import ClaimRequest
 from tests.endless import endless
 from tests.functional.placement.small_cloud import expect, numbered, stock
+from tests.patience import PATIENCE
 
 ONE_VCPU = CandidateRequest((Group("", {"VCPU": 1}),))
 HOSTS = [numbered("a", number) for number in range(1, 5)]
@@ -48,6 +50,15 @@ def joint_job(service, number, request=ONE_VCPU):
 def make_together(jobs):
     """Make what can be made in one write; nobody waits in a line."""
     ClaimBatch(jobs, lambda job, root: None, frozenset).run()
+
+
+def stay_in_lines(monkeypatch):
+    """Keep claims that wait for a tree in its line, however slow the machine is.
+
+    One that waits for a second goes alone once, to read what its consumers hold. If the
+    tree is free just then, it is made without the others of its line.
+    """
+    monkeypatch.setattr(claim_batch, "LOOK_AFTER", PATIENCE)
 
 
 def got(response):

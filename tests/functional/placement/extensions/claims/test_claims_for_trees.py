@@ -10,7 +10,12 @@ from placement.operations import allocations
 from tests.databases.questions import kind_of
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually
-from tests.functional.placement.extensions.claims.claiming import ask, joint_job, make_together
+from tests.functional.placement.extensions.claims.claiming import (
+    ask,
+    joint_job,
+    make_together,
+    stay_in_lines,
+)
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
 from tests.functional.placement.topology import Cloud
@@ -176,6 +181,7 @@ def test_other_claims_do_not_wait_with_it(service, locked):
 def test_those_that_wait_hold_one_connection_and_are_made_together(
     service, cloud, locked, monkeypatch
 ):
+    stay_in_lines(monkeypatch)
     answers, plans = [], counted_plans(monkeypatch)
     threads = [claiming(service, answers, 0)]
     until_one_waits(service)
@@ -183,8 +189,8 @@ def test_those_that_wait_hold_one_connection_and_are_made_together(
     threads += [claiming(service, answers, number) for number in range(1, 6)]
     # the first of them has its turn
     eventually(lambda: lines.waiting(cloud.uuids["a"]) == 5, lambda: str(answers))
-    # another is who has locked the tree
-    assert service.database.connections()[0] == 2
+    # another is who has locked the tree; there is none between two waits
+    assert service.database.connections()[0] <= 2
     before = len(plans)
     locked()
     for thread in threads:

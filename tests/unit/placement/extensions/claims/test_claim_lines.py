@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement.errors import ClaimUnfinished, SearchAbandoned
-from placement.extensions.claims import claim_lines
+from placement.extensions.claims import claim_batch, claim_lines
 from placement.extensions.claims.claim_lines import ClaimLines
 from tests.patience import PATIENCE
 
@@ -44,6 +44,9 @@ class Noted(threading.Condition):
 
 @pytest.fixture
 def waiting(monkeypatch):
+    """Return what is released once for each thread that waits, however long it does."""
+    monkeypatch.setattr(claim_lines, "LOOK_EVERY", PATIENCE)
+    monkeypatch.setattr(claim_batch, "LOOK_AFTER", PATIENCE)
     waiting = threading.Semaphore(0)
     stand_in = SimpleNamespace(Condition=lambda: Noted(waiting))
     monkeypatch.setattr(claim_lines, "threading", stand_in)
