@@ -10,6 +10,7 @@ import functools
 import gc
 import multiprocessing.util
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -52,6 +53,19 @@ class OpenFile(NamedTuple):
     number: str
     device: int
     inode: int
+
+
+class Addresses(NamedTuple):
+    """What is known of a file that is a socket, besides that it is one.
+
+    :param own: its family, and its port or path
+    :param open: the same, if it listens there
+    :param words: its address and that of its other end
+    """
+
+    own: Any = None
+    open: Any = None
+    words: str = ""
 
 
 class Owner:
@@ -113,9 +127,16 @@ class Owner:
         return _names(thing for thing in now if self.has(thing))
 
     def has(self, thing: Any) -> bool:
-        """Return whether it began something, or a database of its own did."""
+        """Return whether it began something, or a database or a port of its own did."""
         pool = getattr(thing, "_ConnectionRecord__pool", None)
-        return thing in self.begun or any(each.engine.pool is pool for each in self.databases)
+        is_pooled = any(each.engine.pool is pool for each in self.databases)
+        return thing in self.begun or is_pooled or self._has_accepted(thing)
+
+    def _has_accepted(self, thing: Any) -> bool:
+        """Return whether a port of its own accepted this connection: anybody may come meanwhile."""
+        accepted = _addresses(thing).own if isinstance(thing, OpenFile) else None
+        files = (each for each in self.begun if isinstance(each, OpenFile))
+        return accepted is not None and any(_addresses(each).open == accepted for each in files)
 
 
 #: of all that begins and has no other owner
@@ -197,7 +218,7 @@ def _name(thing: Any) -> str:
         target = _target(thing.number)
         of_connections = [file for each in _living_connections() for file in _connections[each][1]]
         is_named = bool(target) and not target.startswith(tuple(of_connections))
-        return f"open file {target}" if is_named else ""
+        return f"open file {target}{_addresses(thing).words}" if is_named else ""
     return f"a connection of {_connections[thing][0]}"
 
 
@@ -229,6 +250,21 @@ def _target(number: str) -> str:
     with contextlib.suppress(OSError):
         return os.readlink(f"{FILES}/{number}")
     return ""
+
+
+def _addresses(file: OpenFile) -> Addresses:
+    """Return the addresses of a socket; without any: it is none, or is closed."""
+    if not _target(file.number).startswith("socket:"):
+        return Addresses()
+    # it may be closed at any time by another thread
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(file.number))) as copy:
+        address, other = copy.getsockname(), None
+        with contextlib.suppress(OSError):
+            other = copy.getpeername()
+        own = copy.family, address[1] if isinstance(address, tuple) else address
+        listens = copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        return Addresses(own, own if listens else None, f" at {address}, its other end at {other}")
+    return Addresses()
 
 
 def _living_children() -> set[int]:

@@ -87,6 +87,16 @@ def test_sockets_and_pipes_are_files():
     assert words.count("open file socket:") == 2
 
 
+def test_a_socket_is_named_with_both_of_its_addresses():
+    opened = [socket.create_server(("127.0.0.1", 0))]
+    address = opened[0].getsockname()
+    words = refused(lambda: opened.append(socket.create_connection(address)))
+    own = opened[1].getsockname()
+    for each in opened:
+        each.close()
+    assert words.endswith(f" at {own}, its other end at {address}")
+
+
 @pytest.mark.parametrize("name", ["/some.db", ""])
 def test_a_pooled_connection_is_noticed_also_to_a_database_in_memory(tmp_path, name):
     database = Database(DatabaseSettings(f"sqlite:///{tmp_path}{name}" if name else "sqlite://"))
@@ -116,6 +126,22 @@ def test_what_a_lasting_fixture_began_is_not_the_tests(told, impatient):
 def test_connections_of_a_lasting_database_may_be_opened_later(lasting_database):
     with leftovers.nothing_left("A test"):
         lasting_database.engine.connect().close()
+
+
+@pytest.mark.parametrize("family", ["AF_INET", "AF_UNIX"])
+def test_who_comes_to_a_lasting_port_is_not_the_tests(tmp_path, family):
+    """A program beside the tests may read the pages of a fixture at any time."""
+    place = ("127.0.0.1", 0) if family == "AF_INET" else str(tmp_path / "port")
+    fixture, opened = leftovers.Owner("A fixture"), []
+    with fixture.beginning():
+        listener = socket.create_server(place, family=socket.AddressFamily[family])
+        client = socket.socket(listener.family)
+        client.connect(listener.getsockname())
+    with leftovers.nothing_left("A test"):
+        opened.append(listener.accept()[0])
+    for each in (listener, client, *opened):
+        each.close()
+    fixture.ended()
 
 
 @pytest.fixture(scope="module")
