@@ -5,6 +5,7 @@ import { quoted } from "./plan.js";
 
 const COMMAND = "openstack allocation candidate explain";
 const GROUPED = /^(resources|required|member_of|in_tree)(|[1-9][0-9]*|_.+)$/;
+const ASKING = /^--(resource|group|group-policy|required|forbidden|member-of|in-tree|same-subtree|root-required|limit)(=|$)/;
 const OPTIONS = { root_required: "--root-required", same_subtree: "--same-subtree", group_policy: "--group-policy" };
 
 /** Return `{text, left}` of a query as a command; `left` are the parameters that it can't say. */
@@ -48,8 +49,8 @@ function grouped(kind, value) {
 /** Return the query of a command; throws an error that says what isn't understood. */
 export function ofCommand(text) {
   const words = [...text.matchAll(/(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+/gs)].map(([word]) => unquoted(word));
-  const begin = words.findIndex((word) => word.startsWith("--resource") || word.startsWith("--group"));
-  if (begin < 0) throw new Error("This command has no --resource.");
+  const begin = words.findIndex((word) => ASKING.test(word));
+  if (!words.some((word) => /^--resource(=|$)/.test(word))) throw new Error("This command has no --resource.");
   const parts = words.slice(begin).flatMap((word) => (/^--[a-z-]+=/.test(word) ? [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)] : [word]));
   const parameters = [];
   const amounts = new Map();
@@ -116,12 +117,16 @@ function trait(suffix, name) {
 
 /** the rows of `openstack flavor show` that ask for resources */
 const OF_FLAVOR = { vcpus: "VCPU", ram: "MEMORY_MB", disk: "DISK_GB" };
+/** its other rows, which say nothing of where a server fits */
+const ROWS = /^(properties|id|name|description|swap|rxtx_factor|access_project_ids|OS-FLV-DISABLED:disabled|OS-FLV-EXT-DATA:ephemeral|os-flavor-access:is_public)$/;
+/** what looks like the name of an extra spec, wherever it is written */
+const NAMED = /(?<![\w.:-])([A-Za-z_][\w.:-]*)(?:=|["']\s*:|:\s)/g;
 
-/** Return the query of extra specs, also as `openstack flavor show` prints them. */
+/** Return `{query, left}` of extra specs, also as `openstack flavor show` prints them; `left` are those that placement isn't asked. */
 export function ofSpecs(text) {
   const amounts = new Map([["", new Map()]]);
   const parameters = [];
-  let known = 0;
+  const known = new Set();
   for (const [, key, value] of text.matchAll(/([A-Za-z_][\w:-]*)["']?\s*[=|:]\s*["']?([\w.-]+)(?![\w.:-])/g)) {
     const [, kind, suffix, name] = /^(resources|trait)(|[1-9][0-9]*|_[\w-]+?):(\w+)$/.exec(key) ?? [];
     if (OF_FLAVOR[key] && Number(value) > 0) setDefault(amounts, "", OF_FLAVOR[key], value);
@@ -129,12 +134,13 @@ export function ofSpecs(text) {
     else if (kind === "trait") parameters.push([`required${suffix}`, value === "forbidden" ? `!${name}` : name]);
     else if (key === "group_policy") parameters.push([key, value]);
     else continue;
-    known += 1;
+    known.add(key);
   }
-  if (!known) throw new Error("There is no line like resources:VCPU=4 or trait:NAME=required in it.");
+  if (!known.size) throw new Error("There is no line like resources:VCPU=4 or trait:NAME=required in it.");
   // an amount of 0 takes away what the flavor itself asks for
   const parts = [...amounts].map(([suffix, some]) => [suffix, [...some].filter(([, value]) => value !== "0").map(([name, value]) => `${name}:${value}`)]);
-  return joined(new Map(parts.filter(([, some]) => some.length)), parameters);
+  const left = [...text.matchAll(NAMED)].map(([, name]) => name).filter((name) => !known.has(name) && !OF_FLAVOR[name] && !ROWS.test(name));
+  return { query: joined(new Map(parts.filter(([, some]) => some.length)), parameters), left: [...new Set(left)] };
 }
 
 function setDefault(amounts, suffix, name, value) {
