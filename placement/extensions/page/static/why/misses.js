@@ -11,11 +11,12 @@ export function misses(missing) {
 const MISSES = {
   no_inventory: "has none of this class",
   trait: "is not there",
+  at_root: "is not there, but on the root of the tree",
   forbidden_trait: "is there",
   aggregate: "it isn't in any of these aggregates",
   forbidden_aggregate: "it is in one of these aggregates",
   in_tree: "it isn't in this tree",
-  root_required: "the root doesn't have it, or must not",
+  root_required: "the root doesn't have it",
   no_sharing: "no provider that shares this class serves the tree",
   same_subtree: "the groups fit, but not below one provider",
   isolate: "the groups fit, but not on different providers",
@@ -23,8 +24,12 @@ const MISSES = {
   unknown_name: "nobody has this name",
 };
 
-function missText(miss) {
+/** Return what is missing; `at_root` of a miss of a trait: the root has it. */
+export function missText(miss) {
   const { group, reason, name, asked: wanted } = miss;
+  if (reason === "root_required" && name === "avoid") return "the tree is to be avoided";
+  if (reason === "root_required" && name.startsWith("!")) return `${name.slice(1)}: the root has it, and must not`;
+  if (miss.at_root) return missText({ ...miss, reason: "at_root", at_root: false });
   const where = (group ? ` (group ${group})` : "") + (miss.provider ? ` on ${miss.provider}` : "");
   if (wanted === undefined || miss.total === undefined) {
     const wants = wanted === undefined ? "" : `${amount(wanted, name)} `;

@@ -14,6 +14,7 @@ import { alike } from "./alike.js";
 import { emptySearches, lately } from "./lately.js";
 import { misses } from "./misses.js";
 import { movesThatHelp } from "./moves.js";
+import { withRoots } from "./root_traits.js";
 
 /** parameters of the explanation that the query for candidates doesn't have */
 const OWN = ["provider", "consumer"];
@@ -62,7 +63,7 @@ export function whyView(place, live) {
       return;
     }
     asking.show(
-      (signal) => askMore(`allocation_candidates/explain?${query}`, { signal }),
+      (signal) => explanation(query, signal),
       (found) => explained(found, query),
     );
   }
@@ -76,6 +77,12 @@ export function whyView(place, live) {
     status: () => asking.refresh(),
     close: () => asking.close(),
   };
+}
+
+async function explanation(query, signal) {
+  const found = await askMore(`allocation_candidates/explain?${query}`, { signal });
+  const [provider] = await withRoots(found.provider ? [found.provider] : [], signal);
+  return { ...found, provider, nearest: await withRoots(found.nearest, signal) };
 }
 
 function explained(found, query) {

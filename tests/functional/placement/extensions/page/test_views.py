@@ -355,6 +355,9 @@ def test_why_is_asked_by_a_form(open_page, small_cloud):
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("heading", name="Why not compute1")).to_be_visible()
     expect(page.get_by_text("976.6 GiB").or_(page.get_by_text("977 GiB")).first).to_be_visible()
+    page.goto(f"{small_cloud.ui}#/why?resources=VCPU:4&required=HW_CPU_X86_AVX2")
+    lacks = "HW_CPU_X86_AVX2: is not there, but on the root of the tree"
+    expect(page.locator(".nearest").get_by_text(lacks)).to_have_count(3)
 
 
 def test_an_amount_is_told_in_the_unit_that_people_read(open_page, small_cloud):

@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { missText } from "../../../../../../placement/extensions/page/static/why/misses.js";
+
+const said = (miss) => missText({ group: "", ...miss });
+
+test("a root that lacks a trait isn't said to have a forbidden one", () => {
+  assert.equal(said({ reason: "root_required", name: "A" }), "A: the root doesn't have it");
+  assert.equal(said({ reason: "root_required", name: "!A" }), "A: the root has it, and must not");
+  assert.equal(said({ reason: "root_required", name: "avoid" }), "the tree is to be avoided");
+});
+
+test("a trait that the root has is said to be there", () => {
+  assert.equal(said({ reason: "trait", name: "A" }), "A: is not there");
+  assert.equal(said({ reason: "trait", name: "A", group: "_G", at_root: true }), "A (group _G): is not there, but on the root of the tree");
+});
