@@ -42,7 +42,6 @@ WHOLE = {
     "extensions.rst": "tests/functional/placement/test_extensions_page.py",
     "heal.rst": "tests/functional/compute/maintenance/test_heal_page.py",
     "keystone.rst": "tests/keystone/test_walk_through.py",
-    "lose_a_rack.rst": "tests/functional/placement/test_lose_a_rack_page.py",
     "nova_manage.rst": "tests/functional/compute/maintenance/test_manual.py",
     "plans.rst": "tests/functional/placement/test_plans_page.py",
     "suspects.rst": "tests/functional/compute/maintenance/test_suspects_page.py",

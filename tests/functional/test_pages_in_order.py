@@ -12,7 +12,7 @@ from tests.page_code import DOC, files_of, text_of
 from tests.page_examples import run_all, unlike, values
 
 #: the pages whose examples are for an empty service, in the order of the index
-PAGES = ("tutorial.rst", "extensions.rst", "drain.rst", "lose_a_rack.rst", "plans.rst")
+PAGES = ("tutorial.rst", "extensions.rst", "drain.rst", "plans.rst")
 POOL = "without_openstack.rst"
 LINK = "<tutorial.rst#begin-anew>"
 

@@ -8,7 +8,7 @@ from tests.page_examples import run_all, unlike
 PAGE = "plans.rst"
 
 
-def test_room_is_made_as_the_page_shows(tmp_path):
+def test_plans_are_made_and_carried_out_as_the_page_shows(tmp_path):
     needed("curl", "curl")
     with readme_commands.service_in(tmp_path) as url:
         printed = run_all(PAGE, url)
