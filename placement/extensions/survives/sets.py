@@ -69,13 +69,18 @@ class ChosenSets:
 def each_host(cloud: Snapshot, among: str | None) -> list[LostSet]:
     """Return each host as a set of its own.
 
+    Raises BadRequest if `among` can't be used, or no host meets it.
+
     :param among: a value of `member_of` that the roots have to meet
     """
     return [LostSet((root,)) for root in np.flatnonzero(_hosts(cloud, among)).tolist()]
 
 
 def each_aggregate(cloud: Snapshot, among: str | None) -> list[LostSet]:
-    """Return the hosts of each aggregate; one without any host is left out."""
+    """Return the hosts of each aggregate; one without any host is left out.
+
+    Raises BadRequest if `among` can't be used, or no host meets it.
+    """
     hosts = _hosts(cloud, among)
     found = []
     for uuid, aggregate_id in sorted(cloud.aggregate_ids.items()):
@@ -104,6 +109,9 @@ def _hosts(cloud: Snapshot, among: str | None) -> Mask:
         with refused_at("among.member_of"):
             forbids, uuids = parse_member_of(among)
         hosts &= cloud.is_member(cloud.aggregates(map(normalised, uuids))) ^ forbids
+        # who mistyped an aggregate must not read that nothing can be lost as safety
+        if not hosts.any():
+            raise BadRequest(f"among.member_of: no host meets {among}.")
     return hosts
 
 

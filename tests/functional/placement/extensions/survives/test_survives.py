@@ -143,6 +143,17 @@ def test_only_hosts_among_some_are_lost(service):
     assert survives(service, among={"member_of": RACK})["verdict"] == "impossible"
 
 
+@pytest.mark.parametrize("each", ["root", "aggregate"])
+def test_a_choice_without_any_host_is_no_safety(service, each):
+    provider(service, "h1", A, aggregates=[RACK], VCPU=4)
+    change = {"without": [A]}
+    for chosen, more in ((OTHER_RACK, {}), (f"!{RACK}", {}), (RACK, {"if": change})):
+        body = {"each": each, "among": {"member_of": chosen}} | more
+        refused = expect(service.post(SURVIVES, body), 400)
+        message = refused.json["errors"][0]["detail"]
+        assert f"among.member_of: no host meets {chosen}." in message
+
+
 def test_given_sets_are_judged(service):
     hosts(service, A, B, C, VCPU=4)
     for consumer, host in ((ONE, A), (TWO, B)):
