@@ -34,8 +34,10 @@ def told(conf: cfg.ConfigOpts) -> list[str]:
 def _of_environment(known: Names) -> Iterator[str]:
     """Yield a sentence about each `OS_<GROUP>__<OPTION>` whose option isn't the group's.
 
-    So is one with a single underscore between both, if there are this group and this option.
+    So is one with a single underscore between both, if there are this group and this option. But
+    OpenStack's clients read OS_PLACEMENT_REGION_NAME and their like.
     """
+    of_clients = {option.dest for option in loading.get_adapter_conf_options()}
     for variable in sorted(name for name in os.environ if name.startswith("OS_")):
         group, _, option = variable.removeprefix("OS_").lower().partition("__")
         group = "DEFAULT" if group == "default" else group
@@ -49,7 +51,8 @@ def _of_environment(known: Names) -> Iterator[str]:
                 for each in known
                 if group.startswith(f"{each}_".lower())
             )
-            group, meant = next((pair for pair in fits if pair[1] in known[pair[0]]), (group, None))
+            found = (pair for pair in fits if pair[1] in known[pair[0]] - of_clients)
+            group, meant = next(found, (group, None))
         if meant:
             right = f"OS_{group}__{meant}".upper()
             yield f"{variable}: nobody reads this variable. Do you mean {right}?"

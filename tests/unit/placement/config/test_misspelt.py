@@ -51,6 +51,12 @@ def test_a_variable_that_nobody_reads_is_told(told, monkeypatch, variable, meant
     assert told("") == said
 
 
+def test_variables_of_clients_are_not_told(told, monkeypatch):
+    for option in ("ENDPOINT_OVERRIDE", "REGION_NAME", "SERVICE_TYPE", "MIN_VERSION"):
+        monkeypatch.setenv(f"OS_PLACEMENT_{option}", "x")
+    assert told("", compute.config.load) == []
+
+
 def test_the_agent_s_options_are_told_too(told):
     said = told("[berth]\nnuma_in_placment = true", compute.config.load)
     assert said == ["nobody reads [berth]numa_in_placment. Do you mean numa_in_placement?"]
