@@ -57,6 +57,36 @@ def test_a_write_joins_those_that_wait_for_its_row_without_trying(database_url):
         assert set(first.result()) == set(second.result()) == {ROOT, CHILD}
 
 
+def lock_child(url, stack):
+    """Lock CHILD in a transaction of another program; return what ends it."""
+    other = stack.enter_context(connected(url))
+    question = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE"
+    other.execute(sa.text(question), {"uuid": CHILD}).all()
+    return other.rollback
+
+
+def test_a_write_gets_a_row_that_others_always_want(database_url, beside):
+    service = Service(database_url)
+    fill(service)
+    stood_in = []
+
+    def run():
+        service.database.answers(True, lambda: contextlib.nullcontext(stood_in.append(1)))
+        return service.database.write(lambda connection: providers.lock(connection, [CHILD]))
+
+    with contextlib.ExitStack() as stack:
+        release = lock_child(database_url, stack)
+        write = beside(run)
+        for taken in range(3):
+            eventually(lambda count=taken: len(stood_in) > count)
+            wait_until_somebody_waits(database_url)
+            following = beside(lock_child, database_url, stack)
+            wait_until_somebody_waits(database_url, 2)
+            release()
+            release = following.result()
+        assert set(write.result(PATIENCE / 2)) == {CHILD}
+
+
 @pytest.fixture
 def waits():
     return LockWaits(1)

@@ -74,6 +74,8 @@ LONGEST_PAUSE = 1.0
 PATIENCE = 30.0
 #: SQLAlchemy's default for `max_overflow`
 _OVERFLOW = 10
+#: after so many waits for rows alone, after each of which others were faster, a write waits in line
+_MOST_OVERTAKEN = 2
 #: how many connections of an unbounded pool may wait for others' locks
 _MOST_WAITING = 50
 #: the cause of a further try after an operation raised LostRace because its locks were outdated
@@ -314,7 +316,8 @@ class Database:
         node of a cluster committed a change of the same rows first, and that may happen many times
         in a row. Nor does a try that waits for a lock shortly: the next one first waits for that
         row alone. If it isn't known which row it is, or if none is locked, the server is slow or
-        the lock is no row's; then the next try waits for locks as long as it may.
+        the lock is no row's; then the next try waits for locks as long as it may. So it does if
+        others lock rows again and again that became free: it may never be the first otherwise.
 
         :param begun: when the first try began, if there was one already
         """
@@ -325,6 +328,8 @@ class Database:
         doubtful = False
         awaited: Awaited | None = None
         waits_longer = False
+        waits_in_line = False
+        overtaken = 0
         longest_statement: float = math.inf
         assumes = True
         for attempt in itertools.count(1):
@@ -332,10 +337,16 @@ class Database:
             connection: Connection | None = None
             try:
                 if awaited is not None:
-                    waits_longer = not self._wait_for(mode, awaited)
+                    was_locked = self._wait_for(mode, awaited)
+                    overtaken += was_locked
+                    waits_in_line = was_locked and overtaken >= _MOST_OVERTAKEN
+                    waits_longer = waits_in_line or not was_locked
                     awaited = None
                 with (
                     self._statements.stand_in() if waits_longer else contextlib.nullcontext(),
+                    self._lock_waits.permitted(LONGEST_LOCK)
+                    if waits_in_line
+                    else contextlib.nullcontext(),
                     turn.taken(patience - LONGEST_LOCK - (now - begun)),
                     mode.engine.connect() as plain,
                     plain.begin(),
@@ -382,6 +393,7 @@ class Database:
             waited_shortly = cause == LOCK_TIMEOUT and connection is not None and not waits_longer
             if connection is not None:
                 awaited = connection.awaited if cause == LOCK_TIMEOUT else None
+            waits_in_line = False
             waits_longer = cause == LOCK_TIMEOUT and awaited is None
             if cause != DEADLOCK and not waited_shortly:
                 tries -= 1

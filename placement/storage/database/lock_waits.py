@@ -3,15 +3,17 @@
 A write that waits for a row may hold other rows by then, and who needs these waits as long. So a
 statement waits for a moment only (`SHORT_WAIT` of PostgreSQL's and of MySQL's sessions). Then the
 transaction is rolled back, and the write waits for that row alone, as long as it may: it holds no
-lock meanwhile. When the row is free, the transaction runs again from its start.
+lock meanwhile. When the row is free, the transaction runs again from its start. If others were
+faster twice, the transaction itself waits in line, so that it gets its turn.
 
 One thread of the process waits for a row in the database, for all writes that wait for it. Who
 waits for that thread holds no connection. A write that comes meanwhile joins them without trying.
 At most half of the connections wait.
 """
 
+import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -63,16 +65,25 @@ class LockWaits:
                 raise StillLocked() from over
             return
         try:
-            if not self._permits.acquire(timeout=max(seconds, 0)):
-                raise StillLocked()
-            try:
+            with self.permitted(seconds):
                 in_database()
-            finally:
-                self._permits.release()
         except BaseException:
             self._end(key).set_exception(StillLocked())
             raise
         self._end(key).set_result(None)
+
+    @contextlib.contextmanager
+    def permitted(self, seconds: float) -> Iterator[None]:
+        """Be one of those that wait in the database. Raises StillLocked if there is no room.
+
+        :param seconds: how long to wait for room
+        """
+        if not self._permits.acquire(timeout=max(seconds, 0)):
+            raise StillLocked()
+        try:
+            yield
+        finally:
+            self._permits.release()
 
     def _end(self, key: RowKey) -> "Future[None]":
         """Return what others wait for; who comes from now on waits anew."""
