@@ -44,6 +44,7 @@ from placement.storage.database.engine_setup import (
 from placement.storage.database.lock_waits import LockWaits, StillLocked
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.driver.dialects import (
+    CANCELED,
     COMMIT_FAILED,
     DEADLOCK,
     DISCONNECT,
@@ -437,7 +438,8 @@ class Database:
                     connection = self._begun(plain, mode, waits_longer=True)
                     connection.execute(lock.one, {"id": row_id})
             except DBAPIError as error:
-                if failure_of(error) == LOCK_TIMEOUT:
+                # what a limit for statements stops waited for nothing but the row
+                if failure_of(error) in (LOCK_TIMEOUT, CANCELED):
                     raise StillLocked() from error
                 raise
 
