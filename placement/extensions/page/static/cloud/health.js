@@ -74,8 +74,9 @@ export class Health {
     if (!value) return part(addressOf("why"), `empty searches: ${error ? "can't be read" : "…"}`, "");
     const { searches, queries } = value;
     if (searches === null) return null;
-    const [worst] = queries;
-    const most = worst && searches > 1 ? `, ${number(worst.searches)} for ${shortened(asked(worst.query), 40)}` : "";
+    // the most frequent first: of those that are as frequent none is the commonest
+    const [worst, next] = queries;
+    const most = worst && worst.searches > Math.max(next?.searches ?? 0, 1) ? `, ${number(worst.searches)} for ${shortened(asked(worst.query), 40)}` : "";
     return part(addressOf("why"), `empty searches of the last hour: ${number(searches)}${most}`, searches > 0 ? "some" : "");
   }
 

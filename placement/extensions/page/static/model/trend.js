@@ -3,6 +3,8 @@
 /** milliseconds between two samples, and for which they are kept */
 const BETWEEN_SAMPLES = 30_000;
 export const KEPT_FOR = 3_600_000;
+/** less than that is a speck beside an hour */
+const SEEN_FROM = 300_000;
 
 export class Trend {
   constructor() {
@@ -22,10 +24,11 @@ export class Trend {
     while (now - this.samples[0].at > KEPT_FOR) this.samples.shift();
   }
 
-  /** Return `[[milliseconds ago, part], …]` of a class, the oldest first. */
+  /** Return `[[milliseconds ago, part], …]` of a class, the oldest first; none of the first minutes. */
   of(name, now = Date.now()) {
-    return this.samples
+    const points = this.samples
       .filter(({ at, shares }) => shares.has(name) && now - at <= KEPT_FOR)
       .map(({ at, shares }) => [now - at, shares.get(name)]);
+    return points[0]?.[0] >= SEEN_FROM ? points : [];
   }
 }

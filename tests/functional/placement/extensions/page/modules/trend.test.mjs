@@ -21,3 +21,10 @@ test("what has no capacity has no share", () => {
   trend.sample(sums(1, 0), 0);
   assert.deepEqual(trend.of("VCPU", 0), []);
 });
+
+test("the first minutes are too narrow to be seen", () => {
+  const trend = new Trend();
+  for (const minute of [0, 4, 5]) trend.sample(sums(1), 60_000 * minute);
+  assert.deepEqual(trend.of("VCPU", 240_000), []);
+  assert.equal(trend.of("VCPU", 300_000).length, 3);
+});
