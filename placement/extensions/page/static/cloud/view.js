@@ -4,6 +4,7 @@ import { bar } from "../drawings/bar.js";
 import { element, show } from "../dom.js";
 import { keeping } from "../keeping.js";
 import { failure, named, notice, tellReading, toAggregate, toTree } from "../links.js";
+import { REST } from "../model/grouping.js";
 import { MEASURES, Scale } from "../model/measures.js";
 import { Remembered } from "../model/remembered.js";
 import { TraitRoots } from "../model/trait_roots.js";
@@ -17,7 +18,7 @@ import { groupsOf, headingOf } from "./groups.js";
 import { Health } from "./health.js";
 import { HeatMap } from "./heat_map.js";
 
-/** so many trees stand in an address */
+/** so many trees without an aggregate stand in an address */
 const MOST_LOST = 200;
 
 export function cloudView(place, live) {
@@ -149,7 +150,8 @@ export function cloudView(place, live) {
   /** Return the links above a map that shows one group. */
   function ofOneGroup(groups) {
     const all = element("a", { href: addressWith(chosen, { in: "" }) }, "Show all groups");
-    return [all, groups?.length === 1 && toLoss(groups[0].hosts)];
+    const [group] = groups?.length === 1 ? groups : [];
+    return [all, group && toLoss(group.hosts, chosen.by === "aggregate" && group.key !== REST ? group.key : null)];
   }
 
   function drawMap(having) {
@@ -212,7 +214,7 @@ function headline(cloud, within, sums, aggregate) {
       "p",
       { class: "quiet" },
       aggregate
-        ? [named("aggregates", aggregate), " ", element("a", { href: addressOf("cloud") }, "Show all trees"), " ", toLoss(within)]
+        ? [named("aggregates", aggregate), " ", element("a", { href: addressOf("cloud") }, "Show all trees"), " ", toLoss(within, aggregate)]
         : `${count(cloud.hosts.size, "tree")} of ${count(cloud.providers, "provider")}.`,
       fullest && ` ${fullest[0]} is the fullest class: ${percent(fullest[1].used, fullest[1].capacity)} used.`,
     ),
@@ -227,10 +229,14 @@ function headline(cloud, within, sums, aggregate) {
   ];
 }
 
-/** Return a link to what would be if these were lost; null if there is none, or an address has no room. */
-function toLoss(hosts) {
-  if (!hosts.length || hosts.length > MOST_LOST) return null;
-  const query = new URLSearchParams({ each: "these", sets: hosts.map(({ uuid }) => uuid).join(",") });
+/**
+ * Return a link to what would be if these were lost; null if there is none, or an address has no room.
+ * @param {Array} hosts
+ * @param {string|null} aggregate that they are: the address then has it in their place
+ */
+function toLoss(hosts, aggregate) {
+  if (!hosts.length || (!aggregate && hosts.length > MOST_LOST)) return null;
+  const query = new URLSearchParams({ each: "these", sets: aggregate ?? hosts.map(({ uuid }) => uuid).join(",") });
   return element("a", { href: addressOf("plans", ["survives"], query) }, "Can they be lost?");
 }
 

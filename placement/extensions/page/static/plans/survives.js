@@ -3,7 +3,7 @@
 import { element } from "../dom.js";
 import { ofProject, toAggregate, toConsumer, toTree, withNames } from "../links.js";
 import { ifOf, names, numberIn, words } from "../model/asked.js";
-import { rootsOf } from "../model/hosts.js";
+import { membersOf, rootsOf } from "../model/hosts.js";
 import { projectsOf } from "../model/owners.js";
 import { askMore } from "../session.js";
 import { passed } from "../drawings/bar.js";
@@ -22,7 +22,7 @@ export const survivesKind = {
   go: "Judge the losses",
   fields: [
     ["Lose each", "each", { of: [["root", "host"], ["aggregate", "aggregate"], [GIVEN, "of the sets of hosts below"]] }],
-    ["Sets of hosts: commas inside a set, one set in each line", "sets", { of: "textarea", placeholder: "compute1, compute2" }],
+    ["Sets of hosts, or aggregates: commas inside a set, one set in each line", "sets", { of: "textarea", placeholder: "compute1, compute2\nname or uuid of an aggregate" }],
     ["So many at the same time", "together", { type: "number", min: 1, max: 5, placeholder: "1" }],
     ["Only those in these aggregates (member_of)", "among", { placeholder: "in:<uuid>,<uuid>" }],
     ["These consumers can't move", "except", { placeholder: "Uuids, with commas" }],
@@ -35,7 +35,7 @@ export const survivesKind = {
       const sets = (query.get("sets") ?? "").split("\n").map(names).filter(({ length }) => length);
       if (!sets.length) throw new Error("Name the sets of hosts that are lost.");
       body.each = [];
-      for (const set of sets) body.each.push(await roots(set));
+      for (const set of sets) body.each.push(await membersOf(set, live, signal));
     }
     if (query.has("together")) body.together = numberIn(query.get("together"));
     if (query.has("among")) body.among = { member_of: query.get("among") };
@@ -51,14 +51,20 @@ export const survivesKind = {
     element(
       "section",
       { class: "panel" },
-      element("h2", {}, "Losses that can be absorbed"),
-      element("p", { class: found.verdict === "impossible" ? "figure bad" : "figure" }, `${number(found.absorbed)} of ${number(found.sets)}`),
+      element("h2", {}, found.sets === 1 ? "Can it be absorbed?" : "Losses that can be absorbed"),
+      element("p", { class: found.verdict === "impossible" ? "figure bad" : "figure" }, figure(found)),
       element("p", { dir: "auto" }, withNames(found.message)),
-      found.sets > 0 && passed(found.absorbed + found.unknown, found.absorbed, found.sets),
+      found.sets > 1 && passed(found.absorbed + found.unknown, found.absorbed, found.sets),
     ),
     found.worst.map((one) => loss(one, isByAggregate, projects)),
   ],
 };
+
+/** Return the answer in large letters: of one loss it is no number. */
+function figure({ sets, absorbed, unknown }) {
+  if (sets !== 1) return `${number(absorbed)} of ${number(sets)}`;
+  return absorbed ? "Yes" : unknown ? "Not known" : "No";
+}
 
 function loss({ name, roots, verdict, alike, consumers, placed, left, missing }, isByAggregate, projects) {
   const named = roots.slice(0, NAMED).map(({ root, name: host }, place) => [place ? ", " : "", toTree(root, host)]);

@@ -117,17 +117,17 @@ def test_losses_are_judged(open_page, tight_cloud):
     page.get_by_role("button", name="Judge the losses").click()
     expect(page.locator(".figure")).to_have_text("3 of 3")
     page.get_by_label("Lose each").select_option("of the sets of hosts below")
-    page.get_by_label("Sets of hosts: commas").fill("one, two\nthree?")
+    page.get_by_label("Sets of hosts, or aggregates").fill("one, two\nthree?")
     page.get_by_role("button", name="Judge the losses").click()
-    expect(page.get_by_role("alert")).to_contain_text("There is no host three?.")
-    page.get_by_label("Sets of hosts: commas").fill("one, two")
+    expect(page.get_by_role("alert")).to_contain_text("There is no host three?, and no")
+    page.get_by_label("Sets of hosts, or aggregates").fill("one, two")
     page.get_by_role("button", name="Judge the losses").click()
-    expect(page.locator(".figure")).to_have_text("0 of 1")
+    expect(page.locator(".figure")).to_have_text("No")
     page.get_by_text("Who has no place (1)").click()
     expect(page.get_by_role("group", name="Without a place")).to_contain_text("4 VCPU")
     # an address that was sent says the same
     page.reload()
-    expect(page.locator(".figure")).to_have_text("0 of 1")
+    expect(page.locator(".figure")).to_have_text("No")
 
 
 def test_a_plan_stays_while_it_is_carried_out(open_page, loose_cloud):
