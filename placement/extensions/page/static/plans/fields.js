@@ -3,16 +3,18 @@
 import { element } from "../dom.js";
 import { field, input } from "../inputs.js";
 
+let hints = 0;
+
 /**
  * Return fields that take their values from an address, and give them back.
  * @param {Array<[string, string, object]>} wanted label, parameter, attributes; `of: "textarea"` makes
- *   a field of several lines, `of: [[value, label]]` a choice
+ *   a field of several lines, `of: [[value, label]]` a choice; `hint` says what may stand in it
  * @returns {{nodes, values: function(): object, set: function(URLSearchParams): void}}
  */
 export function fields(wanted) {
-  const made = wanted.map(([label, parameter, { of, ...more } = {}]) => [parameter, label, control(of, more)]);
+  const made = wanted.map(([label, parameter, { of, hint, ...more } = {}]) => [parameter, label, control(of, more), hint]);
   return {
-    nodes: made.map(([, label, node]) => field(label, node)),
+    nodes: made.map(([, label, node, hint]) => hinted(field(label, node), node, hint)),
     values: () => Object.fromEntries(made.map(([parameter, , node]) => [parameter, node.value])),
     set(query) {
       for (const [parameter, , node] of made) {
@@ -23,11 +25,20 @@ export function fields(wanted) {
   };
 }
 
+function hinted(labelled, node, hint) {
+  if (!hint) return labelled;
+  const id = `hint${(hints += 1)}`;
+  node.setAttribute("aria-describedby", id);
+  return [labelled, element("p", { class: "quiet hint", id }, hint)];
+}
+
 function control(of, more) {
   if (of === "textarea") return element("textarea", { rows: 3, autocomplete: "off", spellcheck: "false", ...more });
   if (!of) return input(more);
   return element("select", more, of.map(([value, label]) => element("option", { value }, label)));
 }
+
+const MORE = "Anything else that is to be different, such as traits of a provider: what the API takes as “if”.";
 
 /** Return the fields of a cloud that is different, folded until one of them says something. */
 export function ifFields() {
@@ -37,7 +48,7 @@ export function ifFields() {
     ["With new hosts like this one", "if_like", { placeholder: "Name or uuid" }],
     ["So many of them", "if_count", { type: "number", min: 1, max: 100000, placeholder: "1" }],
     ["With other ratios", "if_ratios", { placeholder: "VCPU=6.0,MEMORY_MB=1.2" }],
-    ["More changes, as JSON", "if_more", { of: "textarea", placeholder: '{"traits": {"<uuid>": {"add": ["CUSTOM_GOLD"]}}}' }],
+    ["More changes, as JSON", "if_more", { of: "textarea", placeholder: '{"traits": {"<uuid>": {"add": ["CUSTOM_GOLD"]}}}', hint: MORE }],
   ]);
   const node = element("details", { class: "different" }, element("summary", {}, "What if the cloud were different?"), made.nodes);
   return {

@@ -12,6 +12,8 @@ import { heldText } from "../drawings/tree.js";
 import { count } from "../words.js";
 import { exported } from "./export.js";
 
+const CONSTRAINTS =
+  "What placement can't know, such as server groups: servers that must be “apart” or “together”, and hosts that a server must “not_on” be. Each is a uuid.";
 const VERDICTS = {
   fits: "Nothing has to move",
   impossible: "No moves make room",
@@ -30,7 +32,7 @@ export const roomKind = {
     ["Only on these hosts", "within", { placeholder: "Names or uuids, with commas" }],
     ["These consumers stay", "except", { placeholder: "Uuids, with commas" }],
     ["Move least of", "by", { list: "classes", placeholder: "moves, or a class" }],
-    ["Constraints, as JSON", "constraints", { of: "textarea", placeholder: '{"apart": [["<uuid>", "<uuid>"]]}' }],
+    ["Constraints, as JSON", "constraints", { of: "textarea", placeholder: '{"apart": [["<server>", "<server>"]], "not_on": {"<server>": ["<host>"]}}', hint: CONSTRAINTS }],
   ],
   isAsked: (query) => query.has("query"),
   async ask(query, live, signal) {

@@ -15,7 +15,7 @@ import { OpenTree } from "./open_tree.js";
 
 /** classes with a bar each */
 const BARS = 3;
-/** aggregates that the field offers */
+/** so many aggregates, and classes to sort by, are offered */
 const OFFERED = 100;
 
 export function treesView(place, live) {
@@ -63,12 +63,16 @@ export function treesView(place, live) {
     }
     const { cloud } = live;
     const values = fields.values();
-    const common = commonClasses(cloud.totals.classes, BARS, byClass);
+    const all = cloud.totals.classes;
+    const common = commonClasses(all, BARS, byClass);
+    // what the list is sorted by is seen
+    const sorted = values.sort.split(" ")[1];
+    if (all.has(sorted) && !common.includes(sorted)) common[common.length - 1] = sorted;
     if (common.join() !== classes.join()) {
       classes = common;
       hosts.setHeads(["Tree", ...classes, "State", "Aggregates"]);
     }
-    fields.offer(classes, cloud.byAggregate(classes[0]).slice(0, OFFERED).map(([uuid]) => uuid));
+    fields.offer([...all.keys()].sort(byClass).slice(0, OFFERED), cloud.byAggregate(classes[0]).slice(0, OFFERED).map(([uuid]) => uuid));
     const having = values.trait ? traits.of(values.trait) : null;
     if (values.trait && !having) {
       show(found, "The trait is being looked for.");
@@ -77,15 +81,15 @@ export function treesView(place, live) {
     const aggregate = names.idOf("aggregates", values.aggregate) ?? values.aggregate;
     const some = wantedOf(cloud.found(values.q), { ...values, aggregate }, { disabled: traits.of(DISABLED), having });
     hosts.set(some);
-    const all = cloud.hosts.size;
+    const trees = cloud.hosts.size;
     show(
       found,
       amountsIn(values.free) === null && "Say what is to be free as CLASS:AMOUNT, with commas. ",
-      !all
+      !trees
         ? "There is no resource provider yet."
-        : some.length === all
-          ? count(all, "tree")
-          : `${number(some.length)} of ${count(all, "tree")}`,
+        : some.length === trees
+          ? count(trees, "tree")
+          : `${number(some.length)} of ${count(trees, "tree")}`,
     );
   }
 
