@@ -29,7 +29,7 @@ function hinted(labelled, node, hint) {
   if (!hint) return labelled;
   const id = `hint${(hints += 1)}`;
   node.setAttribute("aria-describedby", id);
-  return [labelled, element("p", { class: "quiet hint", id }, hint)];
+  return [labelled, element("p", { class: "quiet", id }, hint)];
 }
 
 function control(of, more) {

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from urllib.parse import quote
 
 import pytest
 
@@ -72,6 +73,8 @@ def test_names_stand_beside_ids_which_a_click_copies(open_page, cloud, names_fil
     stays = numbered(SERVER, 5)
     page.goto(f"{cloud.ui}#/plans/survives?each=aggregate&except={stays}")
     expect(page.locator(".answer").get_by_role("link", name=HOSTILE)).to_be_visible()
+    page.goto(f"{cloud.ui}#/plans/survives?each=these&sets={quote(HOSTILE)}")
+    expect(page.get_by_role("heading", name="Can it be absorbed?")).to_be_visible()
     names_file.write_text("{")
     page.goto(cloud.ui)
     page.reload()

@@ -1,6 +1,7 @@
 """The view Plans: make room, evacuate, what if and survives."""
 
 import json
+import re
 from urllib.parse import quote
 
 import pytest
@@ -56,6 +57,8 @@ def plans(kind, **asked):
 
 def test_moves_that_make_room_are_drawn_and_taken_along(open_page, tight_cloud, screenshots):
     page = open_page(f"{tight_cloud.ui}#/plans")
+    constraints = page.get_by_label("Constraints, as JSON")
+    expect(constraints).to_have_accessible_description(re.compile("server groups.*not_on"))
     page.get_by_label("Amount", exact=True).fill("8")
     page.get_by_role("button", name="Find moves").click()
     expect(page.get_by_role("heading", name="1 move makes room")).to_be_visible()
