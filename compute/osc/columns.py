@@ -1,5 +1,6 @@
 """Values that programs get as they are, and people as text of bounded width."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,11 +43,23 @@ class LinesColumn(FormattableColumn):
 
 
 def safe(row: Sequence[Any], formatter: str) -> list[Any]:
-    """Return the values, with control characters escaped for formats that wouldn't escape them."""
+    """Return the values for a form of output.
+
+    Forms without structure get texts, with control characters escaped: numbers by name as
+    `VCPU=2,DISK_GB=10`, texts with commas between them, and what has more structure as JSON.
+    """
     if formatter not in _PLAIN:
         return list(row)
-    values = [one.value if isinstance(one, LinesColumn) else one for one in row]
+    values = [_flat(one.value) if isinstance(one, LinesColumn) else one for one in row]
     return [escaped(value) if isinstance(value, str) else value for value in values]
+
+
+def _flat(value: object) -> object:
+    if isinstance(value, dict) and all(isinstance(one, int) for one in value.values()):
+        return ",".join(f"{name}={number}" for name, number in value.items())
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def text(value: str) -> LinesColumn:

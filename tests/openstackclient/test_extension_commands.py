@@ -11,6 +11,7 @@ import threading
 import pytest
 import requests
 
+from compute.osc.columns import LinesColumn, safe
 from tests import readme_commands
 from tests.functional.placement.serving.programs import ADMIN
 from tests.openstackclient import programs
@@ -170,6 +171,21 @@ def test_hostile_names_stay_in_their_line(url, openstack, form):
     assert "\x1b" not in out
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({}, ""),
+        ({"VCPU": 2, "DISK_GB": 10}, "VCPU=2,DISK_GB=10"),
+        (["one", "h\x1b2"], r"one, h\x1b2"),
+        ([{"name": "h\x1b1", "after": [0]}], r'[{"name": "h\u001b1", "after": [0]}]'),
+    ],
+)
+def test_forms_without_structure_have_no_values_of_python(value, text):
+    column = LinesColumn(value, [])
+    assert safe([column, 1, None], "csv") == [text, 1, None]
+    assert safe([column], "json") == [column]
+
+
 def test_suspects_are_listed_whole_or_in_part(url, openstack):
     uuids = [f"6666666{n}-6666-4666-8666-666666666666" for n in (1, 2)]
     for number, uuid in enumerate(uuids):
@@ -192,11 +208,16 @@ def test_suspects_are_listed_whole_or_in_part(url, openstack):
 
 @pytest.mark.parametrize("form", ["csv", "yaml", "shell"])
 def test_one_answer_has_all_forms(openstack, form):
-    code, out, err = openstack(f"openstack capacity show --resource DISK_GB=1 -f {form} -c fits")
+    command = "openstack capacity show --resource DISK_GB=1"
+    code, out, err = openstack(f"{command} -f {form} -c fits -c limited_by")
 
-    wanted = {"csv": '"fits"\n', "yaml": "fits: ", "shell": 'fits="'}
+    wanted = {
+        "csv": r'"fits","limited_by"\n\d+,"DISK_GB=1"\n',
+        "yaml": r"fits: \d+\nlimited_by:\n  DISK_GB: 1\n",
+        "shell": r'fits="\d+"\nlimited_by="DISK_GB=1"\n',
+    }
     assert (code, err) == (0, "")
-    assert out.startswith(wanted[form])
+    assert re.fullmatch(wanted[form], out)
 
 
 @contextlib.contextmanager
