@@ -13,7 +13,7 @@ from compute.cli.commands.fitting_commands import (
     show,
     told_of,
 )
-from compute.cli.commands.plans.plan_commands import add_constraints, constraints_of
+from compute.cli.commands.plans.plan_commands import add_files, read_files
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.fitting import UnknownName, WantedResources, of_flavor
 from compute.maintenance.moving.moving_guests import MovingGuests
@@ -65,7 +65,7 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         default=[],
         help="this instance doesn't move; repeatable",
     )
-    add_constraints(made)
+    add_files(made)
     made.add_argument(
         "--commands",
         action="store_true",
@@ -80,7 +80,9 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     asked = made.parse_args(arguments)
     if asked.live and not asked.commands:
         raise UnusableInput("--live-migration is of --commands.")
-    constraints = constraints_of(asked.constraints)
+    if asked.commands and asked.change:
+        raise UnusableInput("--commands are for the cloud as it is, without --if.")
+    files = read_files(asked)
     told: dict[str, str] = {}
     hosts: dict[str, str] = {}
     guests, wanted = MovingGuests(), WantedResources("", "")
@@ -98,9 +100,8 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             "count": asked.count,
             "limit": {"moves": asked.moves},
             "movable": guests.movable(asked.but),
-            "constraints": constraints,
             "requests": guests.requests,
-        }
+        } | files
         if asked.within:
             context = admin_context()
             roots = [root for name in asked.within for root in find_roots(by.client, context, name)]

@@ -1,4 +1,4 @@
-"""What the commands `make_room` and `survives` share: constraints."""
+"""What the commands `make_room` and `survives` share: files with a part of the question."""
 
 import argparse
 import json
@@ -8,8 +8,8 @@ from typing import Any
 from compute.cli.command_line import UnusableInput
 
 
-def add_constraints(made: argparse.ArgumentParser) -> None:
-    """Add the option for constraints."""
+def add_files(made: argparse.ArgumentParser) -> None:
+    """Add the options for constraints, and for a cloud that is changed."""
     made.add_argument(
         "--constraints",
         metavar="FILE",
@@ -17,17 +17,30 @@ def add_constraints(made: argparse.ArgumentParser) -> None:
         help="a JSON file: apart and together, lists of lists of instances, and not_on, lists of "
         "roots by instance",
     )
+    made.add_argument(
+        "--if",
+        dest="change",
+        metavar="FILE",
+        type=Path,
+        help="as if the cloud were changed as this JSON file says: inventories, traits, "
+        "aggregates, all, add, without, freed",
+    )
 
 
-def constraints_of(path: Path | None) -> dict[str, Any]:
-    """Return the constraints of a file, which may have them under their key."""
-    if path is None:
-        return {}
+def read_files(asked: argparse.Namespace) -> dict[str, Any]:
+    """Return what the files say, by keys of the body; a file may have its key, too.
+
+    Raises UnusableInput if one can't be read.
+    """
+    files = {"constraints": asked.constraints, "if": asked.change}
+    return {key: _object(path, key) for key, path in files.items() if path is not None}
+
+
+def _object(path: Path, key: str) -> object:
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise UnusableInput(f"{path} can't be read as JSON: {error}") from error
     if not isinstance(found, dict):
         raise UnusableInput(f"{path} has no JSON object.")
-    constraints: dict[str, Any] = found.get("constraints", found)
-    return constraints
+    return found.get(key, found)

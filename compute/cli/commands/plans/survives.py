@@ -11,7 +11,7 @@ from compute.cli.commands.fitting_commands import (
     show,
     told_of,
 )
-from compute.cli.commands.plans.plan_commands import add_constraints, constraints_of
+from compute.cli.commands.plans.plan_commands import add_files, read_files
 from compute.cli.output.recorded_consumers import RecordedConsumers
 from compute.maintenance.moving.moving_guests import MovingGuests
 from compute.maintenance.provider_details import find_roots
@@ -51,9 +51,9 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         default=1,
         help="lose any so many at the same time (default: %(default)s)",
     )
-    add_constraints(made)
+    add_files(made)
     asked = made.parse_args(arguments)
-    constraints = constraints_of(asked.constraints)
+    files = read_files(asked)
     told: dict[str, str] = {}
     guests = MovingGuests()
 
@@ -64,9 +64,8 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             "each": asked.each,
             "together": asked.together,
             "movable": guests.losable(),
-            "constraints": constraints,
             "requests": guests.requests,
-        }
+        } | files
         if asked.lost:
             context = admin_context()
             roots = [root for name in asked.lost for root in find_roots(by.client, context, name)]

@@ -191,6 +191,18 @@ class TestMakeRoom:
 
         assert f"{MIGRATE} --wait --host 'its host' {guest}\n" in ended.out
 
+    def test_a_changed_cloud_is_asked(self, site, cloud, guest, tmp_path):
+        file = tmp_path / "if.json"
+        file.write_text(json.dumps({"if": {"add": [{"like": cloud["second"], "name": "new"}]}}))
+
+        bought = site.run("make_room", "--flavor", "m1.large", "--if", str(file))
+        file.write_text(json.dumps({"without": [cloud["first"]]}))
+        gone = site.run("make_room", "--flavor", "m1.large", "--if", str(file))
+
+        assert (bought.code, bought.err) == (0, "")
+        assert bought.out.startswith("It fits on new-1: nothing has to move.")
+        assert (gone.code, gone.err) == (3, "")
+
     def test_who_may_not_move_stays(self, site, guest):
         ended = site.run("make_room", "--flavor", "m1.large", "--except", guest, "-f", "json")
 
@@ -273,7 +285,7 @@ class TestSurvives:
         assert all(len(line) <= 80 for line in ended.out.splitlines())
         assert (found["sets"], found["absorbed"]) == (3, 2)
 
-    def test_two_hosts_are_lost_together(self, site, cloud):
+    def test_two_hosts_are_lost_together(self, site, cloud, tmp_path):
         uuid = site.guest(flavor=LARGE)
         with site.placement() as outsider:
             outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
@@ -282,6 +294,10 @@ class TestSurvives:
 
         assert ended.code == 3
         assert "At least DISK_GB 40, MEMORY_MB 8192, VCPU 4 would have to be added." in ended.out
+
+        file = tmp_path / "if.json"
+        file.write_text(json.dumps({"add": [{"like": cloud["second"]}]}))
+        assert site.run("survives", "--together", "2", "--if", str(file)).code == 0
 
     def test_guests_that_may_not_be_somewhere(self, site, cloud, tmp_path):
         uuid = site.guest(flavor=LARGE)
@@ -330,6 +346,8 @@ def test_an_empty_host_can_be_emptied(site, cloud):
         (("survives", "--lost", "no"), 2, "no"),
         (("survives", "--together", "9"), 127, "9"),
         (("survives", "--constraints", "no"), 127, "no can't be read as JSON"),
+        (("survives", "--if", "no"), 127, "no can't be read as JSON"),
+        (("make_room", "--query", "a", "--commands", "--if", "no"), 127, "as it is"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
