@@ -83,6 +83,6 @@ def _trees(found: FoundCandidates) -> Slots | None:
     trees = found.trees
     if trees is None or trees.by_usage or trees.cloud.size > _WIDEST:
         return None
-    if not len(found) or not found.finished or found.shuffle is not None:
+    if not len(found) or not found.finished:
         return None
     return trees.in_whole(SearchedSlots(np.arange(trees.cloud.size, dtype=np.int32)))
