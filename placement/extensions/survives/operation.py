@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from placement.candidates.budget import Budget, OutOfTime, SearchEnded
 from placement.candidates.cloud.snapshot import Snapshot
@@ -47,18 +47,15 @@ class Question:
         names = {"root": "host", "aggregate": "aggregate"}
         return names[self.each] if isinstance(self.each, str) else "set"
 
-    def concerned(self, stored: Snapshot, regrouped: bool) -> list[int]:
+    def concerned(self, stored: Snapshot, regrouped: Collection[str]) -> list[int]:
         """Return the roots of the trees that may be lost, as far as the stored cloud shows it.
 
-        :param regrouped: whether the question is about a cloud where hosts may be in other
-            aggregates: then any of them may be
+        :param regrouped: see `WhatIf`: these may be in other sets than in the stored cloud
         """
         if not isinstance(self.each, str):
             return [int(root) for root in stored.roots(uuid for one in self.each for uuid in one)]
-        if regrouped:
-            return [int(root) for root in stored.forest.roots]
         sets = lost_sets.few_enough(self.sets(stored))
-        return sorted({root for one in sets for root in one.roots})
+        return sorted({root for one in sets for root in one.roots}.union(stored.roots(regrouped)))
 
     def sets(self, cloud: Snapshot) -> list[LostSet]:
         """Return the sets of a cloud. Raises BadRequest."""
@@ -88,7 +85,7 @@ def survives(
     end = time.thread_time() + min(_SECONDS, budgets().seconds or _SECONDS)
 
     def read(connection: Connection, stored: Snapshot) -> tuple[list[int], int, list[HeldRow]]:
-        roots = question.concerned(stored, what_if.regroups)
+        roots = question.concerned(stored, what_if.regrouped)
         ids = stored.register.ids[roots].tolist() if roots else []
         held = [row for row in holdings.of_trees(connection, ids) if row.consumer not in freed]
         elsewhere = constraints.named.difference(freed, (row.consumer for row in held))

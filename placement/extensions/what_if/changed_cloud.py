@@ -11,7 +11,7 @@ from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.slots import WholeSlot
 from placement.domain.capacity import Inventory
-from placement.domain.uuids import normalised
+from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest
 from placement.extensions.what_if.as_if_released import freed
 from placement.extensions.what_if.drafts import Draft, Drafts
@@ -61,9 +61,13 @@ class WhatIf:
         return frozenset(map(normalised, self._change.get("freed", ())))
 
     @property
-    def regroups(self) -> bool:
-        """Say whether hosts may be in other aggregates, or sharing providers may be hosts."""
-        return "aggregates" in self._change or "traits" in self._change
+    def regrouped(self) -> Collection[str]:
+        """The providers that may be in other aggregates, or no longer be sharing providers.
+
+        Some may not exist: whoever makes the change refuses them.
+        """
+        named = [*self._change.get("aggregates", ()), *self._change.get("traits", ())]
+        return {normalised(uuid) for uuid in named if is_uuid_like(uuid)}
 
     def current(self) -> Snapshot:
         """Return the changed cloud."""

@@ -8,6 +8,7 @@ from placement.candidates import budget
 from placement.extensions.evacuation.plan import one_of_each_tree
 from placement.extensions.survives import operation, quick, sets
 from placement.extensions.survives.alike import Likeness
+from placement.storage import holdings
 from tests.functional.placement.extensions.evacuation.test_evacuations import (
     RED,
     hold,
@@ -352,7 +353,7 @@ def test_what_is_shared_outlives_the_hosts(service):
     assert (lost["name"], lost["missing"]) == ("disks", {"DISK_GB": 9})
 
 
-def test_a_changed_cloud_is_judged(service):
+def test_a_changed_cloud_is_judged(service, monkeypatch):
     hosts(service, A, B, VCPU=4)
     hold(service, ONE, **{A: {"VCPU": 3}})
     hold(service, TWO, **{B: {"VCPU": 3}})
@@ -364,9 +365,21 @@ def test_a_changed_cloud_is_judged(service):
     assert counts(answer) == all_of("possible", 2, 2)
     expect(service.post(SURVIVES, {"each": "root", "if": {"without": [str(uuid4())]}}), 400)
     # nobody is in an aggregate yet: still it is known who is on the hosts that would be
-    change = {"aggregates": {A: {"add": [RACK]}}}
+    read, of_trees = [], holdings.of_trees
+    monkeypatch.setattr(
+        holdings, "of_trees", lambda link, roots: read.append(roots) or of_trees(link, roots)
+    )
+    change = {"aggregates": {A.upper(): {"add": [RACK]}}}
     (lost,) = survives(service, "aggregate", **{"if": change})["worst"]
     assert (lost["name"], lost["consumers"], lost["missing"]) == (RACK, 1, {"VCPU": 2})
+    # and that alone is read
+    assert [len(roots) for roots in read] == [1]
+    # a sharing provider that doesn't share any more is a host
+    disk = pool(service, "pool", RACK, DISK_GB=100)
+    hold(service, THREE, **{disk: {"DISK_GB": 1}})
+    change = {"traits": {disk: {"remove": ["MISC_SHARES_VIA_AGGREGATE"]}}}
+    answer = survives(service, "aggregate", **{"if": change})
+    assert [lost["consumers"] for lost in answer["worst"]] == [1]
 
 
 def test_statements_dont_grow_with_hosts(service):
