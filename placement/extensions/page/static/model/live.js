@@ -144,7 +144,8 @@ export class Live extends EventTarget {
       this.read = cloud.hosts.size;
       this.part = page.part(this.read);
       if (!this.complete) this.tell("reading");
-      this.hurries = page.number > 1;
+      // what changed between the pages is asked for at once; but where it can't be told, a pause grows
+      if (page.number > 1 && !this.complete) this.hurries = true;
     }
     this.cloud = cloud;
     this.moved = moved;
