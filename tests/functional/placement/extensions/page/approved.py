@@ -8,7 +8,10 @@ and roles in their order, how long bars are, and which colours are there. A file
 import json
 import os
 import re
+import time
 from pathlib import Path
+
+from tests.patience import PATIENCE
 
 FOLDER = Path(__file__).parent / "approved"
 #: set it to keep what is drawn now as approved; then look at it, and at the difference
@@ -54,8 +57,6 @@ CHANGE = """
   watch.observe(document.querySelector("main"), all);
 })
 """
-#: so often it is looked whether the page has become what is approved
-LOOKS = 30
 
 
 def check(page, view, scheme):
@@ -64,18 +65,18 @@ def check(page, view, scheme):
     :param scheme: `light` or `dark`, which the page has now
     """
     file = FOLDER / f"{view}.json"
-    known = json.loads(file.read_text()) if file.exists() else {}
     if os.environ.get(APPROVE):
+        known = json.loads(file.read_text()) if file.exists() else {}
         page.wait_for_load_state("networkidle")
         now = json.dumps(known | _drawn(page, scheme), indent=1, ensure_ascii=False)
         file.write_text(now + "\n")
         return
-    wanted = {part: known.get(part) for part in ("texts", scheme)}
-    for _ in range(LOOKS):
-        if _drawn(page, scheme) == wanted:
-            return
+    known = json.loads(file.read_text())
+    wanted = {part: known[part] for part in ("texts", scheme)}
+    end = time.monotonic() + PATIENCE
+    while (drawn := _drawn(page, scheme)) != wanted and time.monotonic() < end:
         page.evaluate(CHANGE)
-    assert _drawn(page, scheme) == wanted, f"{view} isn't as approved: contributing.rst says more"
+    assert drawn == wanted, f"{view} isn't as approved: contributing.rst says more"
 
 
 def _drawn(page, scheme):
