@@ -16,13 +16,13 @@ export async function holdingsOf(consumers, signal) {
   return found;
 }
 
-/** Return consumer uuid → id of its project; an empty map if that may not be read. */
+/** Return consumer uuid → id of its project; an empty map if that can't be read: it isn't what was asked. */
 export async function projectsOf(consumers, signal) {
   try {
     const found = await holdingsOf(consumers, signal);
     return new Map(Object.entries(found).map(([uuid, { project_id: project }]) => [uuid, project]));
   } catch (error) {
-    if (error.status === 403 || error.status === 404) return new Map();
-    throw error;
+    if (signal.aborted) throw error;
+    return new Map();
   }
 }
