@@ -27,8 +27,8 @@ def told(conf: cfg.ConfigOpts) -> list[str]:
 
     :param conf: the files were read, and all options are registered
     """
-    known = _known(conf)
-    return list(dict.fromkeys([*_sentences(conf, known), *_of_environment(known)]))
+    of_files = _sentences(conf, _known(conf))
+    return list(dict.fromkeys([*of_files, *_of_environment(_known(conf, with_old=False))]))
 
 
 def _of_environment(known: Names) -> Iterator[str]:
@@ -88,23 +88,26 @@ def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str, str]]:
             yield from ((str(file), group, name) for name in options)
 
 
-def _known(conf: cfg.ConfigOpts) -> Names:
-    """Return group → names of the registered options, those before a renaming, too."""
+def _known(conf: cfg.ConfigOpts, with_old: bool = True) -> Names:
+    """Return group → names of the registered options.
+
+    :param with_old: those before a renaming, too; variables with them aren't read
+    """
     # oslo.config has no public way to ask for the old names
     registered = {"DEFAULT": conf._opts} | {n: g._opts for n, g in conf._groups.items()}
     known: dict[str, set[str]] = {group: set() for group in registered}
     for group, options in registered.items():
         for each in options.values():
-            _add(known, group, each["opt"])
+            _add(known, group, each["opt"], with_old)
         if "auth_type" in options and group != "DEFAULT":
             for option in _of_plugin(conf, group):
-                _add(known, group, option)
+                _add(known, group, option, with_old)
     return {group: frozenset(names) for group, names in known.items()}
 
 
-def _add(known: dict[str, set[str]], group: str, option: cfg.Opt) -> None:
+def _add(known: dict[str, set[str]], group: str, option: cfg.Opt, with_old: bool) -> None:
     known[group].add(option.dest)
-    for old in option.deprecated_opts:
+    for old in option.deprecated_opts if with_old else ():
         name = (old.name or option.dest).replace("-", "_")
         known.setdefault(old.group or group, set()).add(name)
 

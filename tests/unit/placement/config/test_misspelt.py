@@ -40,6 +40,8 @@ def test_a_name_that_nobody_reads_is_told_with_the_nearest(told, text, sentence)
     [
         ("OS_PLACEMENT_DATABASE__CONECTION", "OS_PLACEMENT_DATABASE__CONNECTION"),
         ("OS_PLACEMENT_DATABASE_CONNECTION", "OS_PLACEMENT_DATABASE__CONNECTION"),
+        # the name before a renaming is read in files alone
+        ("OS_DEFAULT__LOGFILE", "OS_DEFAULT__LOG_FILE"),
         ("OS_PLACMENT__RANDOMIZE_ALLOCATION_CANDIDATES", None),
         ("OS_PLACEMENT_API_VERSION", None),
         ("OS_NEUTRON__USERNAME", None),
