@@ -92,6 +92,30 @@ def test_it_is_for_everybody(open_page, small_cloud, rehearsal, screenshots, axe
             screenshots(page, f"{view}-{width}", full_page=True)
 
 
+APPROVED = {"bars": ["used 20 23 rgb(1, 2, 3)"], "maps": [{"1 2 3": 77, "4 5 6": 23}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "now", "is_alike"),
+    [
+        ("bars", ["used 21 22 rgb(1, 2, 3)"], True),
+        ("bars", ["used 20 25 rgb(1, 2, 3)"], False),
+        ("bars", ["used 20 23 rgb(1, 2, 4)"], False),
+        ("bars", ["lost 20 23 rgb(1, 2, 3)"], False),
+        ("bars", ["used NaN 23 rgb(1, 2, 3)"], False),
+        ("bars", [], False),
+        ("bars", 2 * APPROVED["bars"], False),
+        ("maps", [{"1 2 3": 75, "4 5 6": 25}], True),
+        ("maps", [{"1 2 3": 70, "4 5 6": 30}], False),
+        ("maps", [{"1 2 3": 77, "4 5 7": 23}], False),
+        ("maps", [{"1 2 3": 77, "4 5 6": 21, "7 8 9": 2}], False),
+    ],
+)
+def test_what_another_browser_may_draw_is_as_approved(kind, now, is_alike):
+    painted = APPROVED | {kind: now}
+    assert approved.settled(painted, APPROVED) == (APPROVED if is_alike else painted)
+
+
 @pytest.fixture(scope="module")
 def hostile_cloud(tmp_path_factory):
     def fill(api):
