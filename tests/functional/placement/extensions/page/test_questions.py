@@ -142,3 +142,16 @@ def test_an_aggregate_without_trees_leads_to_no_loss(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/cloud?aggregate={numbered(AGGREGATE, 99)}")
     expect(page.get_by_role("heading", name="0 trees of an aggregate")).to_be_visible()
     expect(page.get_by_role("link", name="Can they be lost?")).to_have_count(0)
+
+
+def test_a_trait_of_the_root_and_any_class_are_told(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/why?resources=VCPU:4&required=HW_CPU_X86_AVX2")
+    lacks = "HW_CPU_X86_AVX2: is not there, but on the root of the tree"
+    expect(page.locator(".nearest").get_by_text(lacks)).to_have_count(3)
+    # a class that isn't among the commonest comes in place of one
+    page.goto(f"{small_cloud.ui}#/trees")
+    expect(page.get_by_role("columnheader", name="VCPU")).to_be_visible()
+    gpus = page.get_by_role("columnheader", name="VGPU")
+    expect(gpus).to_have_count(0)
+    page.get_by_role("combobox", name="Sort by").select_option("used VGPU")
+    expect(gpus).to_be_visible()
