@@ -8,7 +8,7 @@ from placement.metrics.slots import Slots
 from tests.functional.placement.extensions.evacuation.test_evacuations import hold, provider
 from tests.functional.placement.extensions.monitoring.conftest import layout
 from tests.functional.placement.extensions.monitoring.pages import page, value
-from tests.functional.placement.small_cloud import numbered
+from tests.functional.placement.small_cloud import expect, holding, numbered
 
 __all__ = ["layout"]
 
@@ -46,6 +46,17 @@ def test_a_page_counts_losses_by_their_verdict(new_service, layout):
     assert value(answer, NAME, by="root", verdict="impossible") == 1
     assert value(answer, NAME, by="root", verdict="unknown") == 0
     assert value(answer, NAME, by="aggregate", verdict="impossible") == 0
+
+
+def test_guests_without_a_type_as_nova_has_them_may_move(new_service, layout):
+    counting = Counting.shared(layout, Slots.anonymous(layout.width))
+    service = new_service(counting=counting, berth__survives_interval=60)
+    provider(service, "h1", A, VCPU=4)
+    provider(service, "h2", B, VCPU=4)
+    body = holding({A: {"VCPU": 3}})
+    del body["consumer_type"]
+    expect(service.put(f"/allocations/{numbered('c', 1)}", body, version="1.36"), 204)
+    assert value(page(service), NAME, by="root", verdict="absorbed") == 2
 
 
 def test_there_is_no_such_metric_unless_it_is_asked_for(new_service, layout):
