@@ -46,6 +46,9 @@ PLAIN = f"The server doesn't speak TLS: does the endpoint of group [{GROUP}] beg
 INCOMPLETE = (
     f"Group [{GROUP}] lacks what its auth_type needs, such as token, or username and password."
 )
+WRONG_ACCOUNT = f"Correct the account in group [{GROUP}]."
+#: the session's words, and those of a plugin without any method, for an account without credentials
+_NO_CREDENTIALS = ("No valid authentication", "Authentication method required")
 #: OpenSSL's words for an answer without TLS
 _WRONG_VERSION = "WRONG_VERSION_NUMBER"
 #: all that placement says of a path that it doesn't have; of a missing provider it says more
@@ -128,7 +131,8 @@ def explained(error: BaseException, user: str) -> str:
     elif _WRONG_VERSION in why(error):
         advice = PLAIN
     elif any(isinstance(one, ksa_exceptions.AuthorizationFailure) for one in causes(error)):
-        advice = INCOMPLETE
+        lacks = any(words in why(error) for words in _NO_CREDENTIALS)
+        advice = INCOMPLETE if lacks else WRONG_ACCOUNT
     elif has_no_connection(error):
         advice = UNREACHABLE
     else:

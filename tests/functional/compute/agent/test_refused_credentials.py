@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from compute.cli import berth_compute, nova_manage
-from compute.report.wire.failures import INCOMPLETE, PLAIN, UNREACHABLE
+from compute.report.wire.failures import INCOMPLETE, PLAIN, UNREACHABLE, WRONG_ACCOUNT
 from tests.functional.compute.agent.process import Service
 from tests.functional.compute.forked import Forked
 from tests.functional.placement.http.test_keystone import file_of
@@ -173,3 +173,10 @@ def test_an_account_without_its_token_is_one_line_that_says_what_is_missing(run)
     ended, line = run(AGENT, endpoint="http://127.0.0.1:1", token="")
     assert ended == 2
     assert f"No valid authentication is available. {INCOMPLETE}" in line
+    # who says too much lacks nothing
+    options = dict.fromkeys(("username", "password", "project_name"), "nova")
+    options |= {"user_domain_name": "Default", "system_scope": "all"}
+    ended, line = run(AGENT, auth_type="password", auth_url="http://127.0.0.1:1/v3", **options)
+    assert ended == 2
+    assert f"trust, system or unscoped. {WRONG_ACCOUNT}" in line
+    assert INCOMPLETE not in line
