@@ -15,6 +15,8 @@ from keystoneauth1 import exceptions as ksa_exceptions
 from keystoneauth1 import loading
 from oslo_config import cfg
 
+from placement.config import keystone_authtoken
+
 OURS = "berth"
 #: how alike two names are of which one may be the other misspelt; 1: they are equal
 _ALIKE = 0.87
@@ -25,7 +27,7 @@ Names = Mapping[str, frozenset[str]]
 def told(conf: cfg.ConfigOpts) -> list[str]:
     """Return a sentence about each option of the files and the environment that is nobody's.
 
-    :param conf: the files were read, and all options are registered
+    :param conf: the files were read, and all options but keystonemiddleware's are registered
     """
     of_files = _sentences(conf, _known(conf))
     return list(dict.fromkeys([*of_files, *_of_environment(_known(conf, with_old=False))]))
@@ -101,6 +103,12 @@ def _known(conf: cfg.ConfigOpts, with_old: bool = True) -> Names:
             _add(known, group, each["opt"], with_old)
         if "auth_type" in options and group != "DEFAULT":
             for option in _of_plugin(conf, group):
+                _add(known, group, option, with_old)
+    if "auth_strategy" in registered.get("api", ()) and conf.api.auth_strategy == "keystone":
+        # keystonemiddleware registers them, later. Older files have auth_uri, which isn't auth_url
+        for group, found in keystone_authtoken.list_opts():
+            known.setdefault(group, {"auth_uri"})
+            for option in found:
                 _add(known, group, option, with_old)
     return {group: frozenset(names) for group, names in known.items()}
 

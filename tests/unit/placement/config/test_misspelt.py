@@ -53,6 +53,17 @@ def test_a_variable_that_nobody_reads_is_told(told, monkeypatch, variable, meant
     assert told("") == said
 
 
+def test_options_of_keystonemiddleware_are_known_before_it_registers_them(told, monkeypatch):
+    monkeypatch.setenv("OS_API__AUTH_STRATEGY", "keystone")
+    monkeypatch.setenv("OS_KEYSTONE_AUTHTOKEN__PASWORD", "x")
+    given = "username = u\npassword = p\nmemcache_servers = m\nauth_uri = a\ntoken_cache_time = 3"
+    assert told(f"[keystone_authtoken]\n{given}\nusernam = u") == [
+        "nobody reads [keystone_authtoken]usernam. Do you mean username?",
+        "OS_KEYSTONE_AUTHTOKEN__PASWORD: nobody reads this variable. "
+        "Do you mean OS_KEYSTONE_AUTHTOKEN__PASSWORD?",
+    ]
+
+
 def test_variables_of_clients_are_not_told(told, monkeypatch):
     for option in ("ENDPOINT_OVERRIDE", "REGION_NAME", "SERVICE_TYPE", "MIN_VERSION"):
         monkeypatch.setenv(f"OS_PLACEMENT_{option}", "x")
