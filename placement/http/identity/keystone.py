@@ -207,7 +207,7 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
 def _check_address(conf: cfg.ConfigOpts) -> None:
     """Raise IdentityUnusable if keystone's URL is none: every request would be answered 503."""
     address = login_option(conf, "auth_url")
-    if address and not address.startswith(("http://", "https://")):
+    if address and not address.lower().startswith(("http://", "https://")):
         raise IdentityUnusable(
             f"[{GROUP}]auth_url is not a URL. Write it as http://host:port/v3 or https://host/v3."
         )

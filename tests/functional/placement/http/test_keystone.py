@@ -352,7 +352,9 @@ def test_the_environment_configures_how_to_reach_keystone(tmp_path, keystone, mo
     options = services.options_of(tmp_path, {}) | {"keystone_authtoken": keystone.options()}
     for group in ("placement_database", "keystone_authtoken"):
         for name, value in options[group].items():
-            monkeypatch.setenv(f"OS_{group}__{name}".upper(), str(value))
+            # a scheme may be written in any case
+            value = str(value).replace("http://", "HTTP://")
+            monkeypatch.setenv(f"OS_{group}__{name}".upper(), value)
     with requests.Session() as session:
         session.mount("http://placement.test", WSGITransport(create_app(config.load(files=[]))))
         placement = Client(session, "http://placement.test")
