@@ -80,7 +80,6 @@ def check(page, view, scheme):
     known = json.loads(file.read_text()) if file.exists() else {}
     wanted = {part: known.get(part) for part in ("texts", scheme)}
     if os.environ.get(APPROVE):
-        known = json.loads(file.read_text()) if file.exists() else {}
         page.wait_for_load_state("networkidle")
         now = json.dumps(known | _drawn(page, scheme, wanted), indent=1, ensure_ascii=False)
         file.write_text(now + "\n")
