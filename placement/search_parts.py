@@ -10,7 +10,6 @@ from oslo_config import cfg
 from placement.candidates.budget import Budget
 from placement.candidates.live.foreign_writers import OthersInFeed, OtherWriters
 from placement.candidates.live.live_snapshot import LiveSnapshot, Preloaded
-from placement.domain.consumer import UNKNOWN_TYPE
 from placement.extensions.claims.claim_lines import ClaimLines
 from placement.extensions.discovery.handler import REFERENCE
 from placement.extensions.monitoring.cloud import CloudMetrics
@@ -20,7 +19,7 @@ from placement.extensions.monitoring.page import Build, page
 from placement.extensions.monitoring.providers import ProviderPage
 from placement.extensions.monitoring.survivable import Survivable
 from placement.extensions.monitoring.suspected import Suspected
-from placement.extensions.plans.terms import DEFAULT_TYPES, Movable, Terms
+from placement.extensions.plans.terms import GUEST_TYPES, Movable, Terms
 from placement.extensions.survives.operation import Question, survives
 from placement.extensions.suspects.operation import Suspects
 from placement.extensions.what_if.changed_cloud import WhatIf
@@ -30,9 +29,6 @@ from placement.metrics.tally import Tally
 from placement.operations.database_lists import DatabaseLists
 from placement.operations.provider_lists import ProviderLists
 from placement.storage.database.engine import Database
-
-#: Nova's instances have no type
-_GUESTS = DEFAULT_TYPES | {UNKNOWN_TYPE}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +91,7 @@ def losses(conf: cfg.ConfigOpts, snapshot: LiveSnapshot, by: str) -> dict[str, i
         size = group.search_memory_limit * 1024 * 1024 or None
         return Budget(group.search_time_limit or None, size, clock=time.thread_time)
 
-    as_it_is, terms = WhatIf(snapshot, {}), Terms(Movable(_GUESTS))
+    as_it_is, terms = WhatIf(snapshot, {}), Terms(Movable(GUEST_TYPES))
     found = survives(lambda uuids: {}, as_it_is, Question(by, terms=terms, limit=1), budget)
     unseen = found.of - found.sets
     return {

@@ -23,6 +23,8 @@ from placement.schemas.json_schema import Json
 
 #: the types of consumers that move unless a request names others
 DEFAULT_TYPES = frozenset(["INSTANCE"])
+#: the types of guests: Nova gives its instances none
+GUEST_TYPES = DEFAULT_TYPES | {UNKNOWN_TYPE}
 
 #: uuids of the roots of the trees that each consumer is on; who isn't known is missing
 Places = Mapping[str, Collection[str]]
