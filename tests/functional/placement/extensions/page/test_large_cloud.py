@@ -25,8 +25,8 @@ HOST, NODE = (str(uuid.UUID(int=number + (0xBE57 << 96))) for number in (1, 2))
 ELEMENTS = 1_500
 #: as the page writes their number
 WRITTEN = f"{THOUSANDS}\N{NARROW NO-BREAK SPACE}000"
-#: bytes that it keeps: the answers have almost 3 MB for each thousand
-KEPT = 2_000_000 * THOUSANDS
+#: bytes that it keeps, with its own code: the answers have almost 3 MB for each thousand
+KEPT = 4_000_000 + 1_500_000 * THOUSANDS
 #: bytes while it reads: it reads a page of a thousand hosts while it takes the one before
 READING = 60_000_000 + 2 * KEPT
 #: milliseconds in which all of it is read
