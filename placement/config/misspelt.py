@@ -11,8 +11,6 @@ import os
 import pathlib
 from collections.abc import Iterator, Mapping
 
-from keystoneauth1 import exceptions as ksa_exceptions
-from keystoneauth1 import loading
 from oslo_config import cfg
 
 from placement.config import keystone_authtoken
@@ -39,6 +37,9 @@ def _of_environment(known: Names) -> Iterator[str]:
     So is one with a single underscore between both, if there are this group and this option. But
     OpenStack's clients read OS_PLACEMENT_REGION_NAME and their like.
     """
+    # commands that only show their help don't need it
+    from keystoneauth1 import loading
+
     of_clients = {option.dest for option in loading.get_adapter_conf_options()}
     for variable in sorted(name for name in os.environ if name.startswith("OS_")):
         group, _, option = variable.removeprefix("OS_").lower().partition("__")
@@ -124,7 +125,9 @@ def _of_plugin(conf: cfg.ConfigOpts, group: str) -> list[cfg.Opt]:
     """Return the options of the way to authenticate that a group chooses."""
     if not conf[group].auth_type:
         return []
+    from keystoneauth1 import exceptions, loading
+
     try:
         return list(loading.get_auth_plugin_conf_options(conf[group].auth_type))
-    except ksa_exceptions.NoMatchingPlugin:
+    except exceptions.NoMatchingPlugin:
         return []

@@ -18,8 +18,6 @@ from placement.extensions.survives.sums import FreeSums
 
 ABSORBED, IMPOSSIBLE, UNKNOWN = "absorbed", "impossible", "unknown"
 
-#: what it costs to look at a set, and at a consumer, in steps of the budget
-_SET, _CONSUMER = 50, 20
 #: seconds of processor time that one set may take when it is judged by itself
 _LONGEST = 2.0
 
@@ -90,7 +88,8 @@ class LossJudge:
         """Judge a set by candidates that are known, and by sums. Raises OutOfTime or Abandoned."""
         leaving = frozenset(lost.roots)
         holders = self._holders.on(lost.roots)
-        self._budget.spend(_SET + _CONSUMER * len(holders))
+        # the planner leaves out what it has no time for: it doesn't end this
+        self._budget.look()
         fixed = [one for one in holders if one.fixed]
         wanted = self._askers.wanted((one for one in holders if not one.fixed), leaving)
         planner = QuickPlanner(self._candidates, leaving, self._askers.rules(wanted, leaving))

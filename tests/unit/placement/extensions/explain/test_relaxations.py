@@ -7,6 +7,7 @@ import pytest
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Column
+from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.extensions.explain import relaxations
 from placement.extensions.explain.explanation import explain
@@ -26,19 +27,24 @@ def with_units(snapshot, **units):
 
 def test_what_would_help_ends_with_its_budget_however_many_groups_there_are(clouds, monkeypatch):
     compared = []
-    reached = relaxations.reached
+    reached = Snapshot.reached
     monkeypatch.setattr(
-        relaxations, "reached", lambda *given: compared.append(given) or reached(*given)
+        Snapshot, "reached", lambda *given: compared.append(given) or reached(*given)
     )
     groups = [Group(str(n), {"VCPU": MORE_THAN_THERE_IS + n}) for n in range(40)]
     looks = 50
     budget = Budget(looks, None, clock=itertools.count().__next__)
 
+    def relaxing():
+        # the search and its conflicts come before
+        compared.clear()
+        return budget
+
     found = explain(
         clouds.snapshot({"a": host(VCPU=7)}),
         CandidateRequest(tuple(groups)),
         endless(),
-        relaxing=lambda: budget,
+        relaxing=relaxing,
     )
 
     assert found.verdict == "none"
