@@ -24,7 +24,7 @@ PICTURES = {
         f"page_{view}": view
         for view in (
             *("cloud", "map", "suspects", "trees", "consumer", "searches", "why", "capacity"),
-            *("flavors", "plans", "reshape"),
+            *("flavors", "plans", "whatif", "survives", "reshape"),
         )
     },
     "file_reshape": "file-reshape",

@@ -103,19 +103,20 @@ def test_an_evacuation_is_drawn(open_page, tight_cloud):
     expect(page.get_by_role("heading", name="All 2 consumers have a new place")).to_be_visible()
 
 
-def test_what_if_tells_the_difference(open_page, tight_cloud):
+def test_what_if_tells_the_difference(open_page, tight_cloud, screenshots):
     asked = plans("whatif", query="resources=VCPU:8")
     page = open_page(tight_cloud.ui + asked)
     expect(page.get_by_role("alert")).to_contain_text("Say what is different.")
     page.get_by_label("With other ratios").fill("VCPU=2.0")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator(".figure")).to_have_text("0 → 3")
+    screenshots(page, "whatif", full_page=True)
     page.get_by_label("With other ratios").fill("VCPU")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_role("alert")).to_contain_text("“VCPU” isn't like VCPU=4.0.")
 
 
-def test_losses_are_judged(open_page, tight_cloud):
+def test_losses_are_judged(open_page, tight_cloud, screenshots):
     page = open_page(f"{tight_cloud.ui}#/plans/survives")
     page.get_by_role("button", name="Judge the losses").click()
     expect(page.locator(".figure")).to_have_text("3 of 3")
@@ -126,6 +127,7 @@ def test_losses_are_judged(open_page, tight_cloud):
     page.get_by_label("Sets of hosts, or aggregates").fill("one, two")
     page.get_by_role("button", name="Judge the losses").click()
     expect(page.locator(".figure")).to_have_text("No")
+    screenshots(page, "survives", full_page=True)
     page.get_by_text("Who has no place (1)").click()
     expect(page.get_by_role("group", name="Without a place")).to_contain_text("4 VCPU")
     # an address that was sent says the same
