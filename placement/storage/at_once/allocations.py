@@ -23,6 +23,7 @@ from placement.domain.capacity import fits
 from placement.domain.consumer import ConsumerRequest, Unchecked
 from placement.storage import providers
 from placement.storage.at_once.statement import (
+    LARGEST,
     LOCKED,
     NOW,
     array,
@@ -53,8 +54,6 @@ from placement.storage.tables import (
 #: requests with more consumers or allocations than these are written the usual way
 MOST_CONSUMERS = 20
 MOST_ENTRIES = 100
-#: a greater number has no column
-_LARGEST = 2**31 - 1
 
 
 def _providers() -> sa.Select[Any]:
@@ -261,7 +260,7 @@ def _has_storable_numbers(request: ConsumerRequest) -> bool:
         amount for resources in request.allocations.values() for amount in resources.values()
     )
     return not isinstance(generation, Unchecked) and all(
-        abs(number) <= _LARGEST for number in (generation, *amounts)
+        abs(number) <= LARGEST for number in (generation, *amounts)
     )
 
 

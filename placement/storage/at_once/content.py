@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql
 from placement.domain.capacity import Inventory
 from placement.storage import providers
 from placement.storage.at_once.statement import (
+    LARGEST,
     NOW,
     array,
     bumped,
@@ -42,8 +43,6 @@ from placement.storage.traits import COLUMNS
 
 #: requests that name more than this are written the usual way
 MOST_NAMES = 100
-#: a greater number has no column
-_LARGEST = 2**31 - 1
 
 _NODE = (
     sa.select(resource_providers.c.id.label("provider_id"))
@@ -154,7 +153,7 @@ _AGGREGATES = Compiled(_aggregates())
 
 def suit(connection: Connection, names: Collection[str], generation: int) -> bool:
     """Return whether a write that refers to these names may be given to this module."""
-    is_known = type(generation) is int and 0 <= generation <= _LARGEST
+    is_known = type(generation) is int and 0 <= generation <= LARGEST
     return is_known and 0 < len(names) <= MOST_NAMES and connection.assumes
 
 

@@ -4,25 +4,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage.at_once.statement import end, telling_usage
-from placement.storage.database.compiled import Compiled, RowLock
+from placement.storage.at_once.statement import LOCKED, end, lock_consumers, telling_usage
+from placement.storage.database.compiled import Compiled
 from placement.storage.database.connection import Connection
-from placement.storage.driver.list_parameters import among
 from placement.storage.tables import allocations, consumers
 
 _CONSUMER = sa.bindparam("consumer", type_=sa.String)
-_KEY = sa.literal_column("'berth.consumer'", sa.String)
-_FOUND = sa.select(consumers.c.id).where(among(consumers.c.uuid, "locked"))
-
-
-def _lock() -> sa.Select[Any]:
-    """Lock the consumer, and note its id, for a consumer may be stored after that."""
-    noted = sa.cast(_FOUND.with_for_update().subquery("locked").c.id, sa.String)
-    return sa.select(sa.func.set_config(_KEY, noted, sa.true()))
 
 
 def _delete() -> sa.Select[Any]:
-    is_locked = sa.cast(consumers.c.id, sa.String) == sa.func.current_setting(_KEY, sa.true())
+    # one that was stored after the lock isn't locked
+    is_locked = sa.cast(consumers.c.id, sa.String) == LOCKED
     known = sa.select(consumers.c.id).where(consumers.c.uuid == _CONSUMER, is_locked).cte("known")
     of_it = allocations.c.consumer_id == _CONSUMER
     held = sa.select(allocations.c.resource_provider_id.label("provider_id")).where(of_it)
@@ -33,11 +25,10 @@ def _delete() -> sa.Select[Any]:
     return sa.select(taken.c.id).add_cte(gone, nobody, appending)
 
 
-_LOCK = Compiled(_lock(), waits=RowLock(_FOUND, consumers, consumers.c.uuid))
 _DELETE = Compiled(_delete())
 
 
 def delete(connection: Connection, consumer: str) -> None:
     """Delete a consumer and its allocations; raise Unusual at the end if it has none."""
-    connection.later(_LOCK, {"locked": [consumer]})
+    lock_consumers(connection, [consumer])
     end(connection, _DELETE, {"consumer": consumer})

@@ -20,6 +20,8 @@ from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.feed_kinds import ChangeKind
 from placement.storage.tables import consumers, utcnow
 
+#: a greater number has no column
+LARGEST = 2**31 - 1
 NOW = sa.bindparam("now", type_=sa.DateTime)
 _SETTING = "berth.locked"
 #: the ids of the consumers that `lock_consumers` has locked, as one text
