@@ -4,12 +4,15 @@ import concurrent.futures
 import contextlib
 import functools
 import threading
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
 
 from placement.errors import LostRace
 from placement.storage import providers
+from placement.storage.database import lock_waits
+from placement.storage.database.compiled import Awaited
 from placement.storage.database.lock_waits import LockWaits, StillLocked
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import ask, connected, kind_of
@@ -19,7 +22,7 @@ from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import CHILD, ROOT, fill
 from tests.patience import PATIENCE
 
-KEY = ("t", 1, "one")
+AWAITED = Awaited(SimpleNamespace(table="t", seen=None, free=None, one=None), {})
 #: by whether the database is PostgreSQL
 WHO_WAITS = {
     True: "SELECT pid FROM pg_stat_activity "
@@ -140,30 +143,51 @@ def beside():
         yield pool.submit
 
 
+def looking(in_database, row=(1, "one")):
+    """Return what opens connections that find a row locked by others.
+
+    :param in_database: called as the wait for it
+    """
+    connection = SimpleNamespace(
+        execute_all=lambda *questions: ([row], []),
+        execute=lambda statement, values: in_database(),
+    )
+    return lambda: contextlib.nullcontext(connection)
+
+
 @pytest.mark.parametrize("database_kind", [None])
-def test_who_waits_for_the_same_row_shares_the_outcome(waits, beside, database_kind):
+def test_who_waits_for_the_same_row_shares_the_outcome(waits, beside, database_kind, monkeypatch):
+    joined = threading.Event()
+
+    class Joined(concurrent.futures.Future):
+        def result(self, timeout=None):
+            joined.set()
+            return super().result(timeout)
+
     def lose():
         assert waits.awaits("t", SEEN)
         assert waits.awaits("t", {"id": 1})
         assert not waits.awaits("other", SEEN)
-        follower = beside(waits.wait, KEY, PATIENCE, pytest.fail)
-        followers.append(follower)
+        followers.append(beside(waits.wait, AWAITED, looking(pytest.fail)))
+        assert joined.wait(PATIENCE)
         raise ConnectionError
 
+    monkeypatch.setattr(lock_waits, "Future", Joined)
     followers = []
     with pytest.raises(ConnectionError):
-        waits.wait(KEY, PATIENCE, lose)
-    assert isinstance(followers[0].exception(), (StillLocked, pytest.fail.Exception))
+        waits.wait(AWAITED, looking(lose))
+    assert isinstance(followers[0].exception(), StillLocked)
     assert not waits.awaits("t", SEEN)
 
 
 @pytest.mark.parametrize("database_kind", [None])
-def test_only_so_many_rows_are_waited_for(waits, database_kind):
+def test_only_so_many_rows_are_waited_for(waits, database_kind, monkeypatch):
     def wait_for_another():
         with pytest.raises(StillLocked):
-            waits.wait(("t", 2, "two"), 0, pytest.fail)
+            waits.wait(AWAITED, looking(pytest.fail, row=(2, "two")))
 
-    waits.wait(KEY, PATIENCE, wait_for_another)
+    monkeypatch.setattr(lock_waits, "LONGEST_LOCK", 0)
+    assert waits.wait(AWAITED, looking(wait_for_another))
     done = []
-    waits.wait(KEY, PATIENCE, lambda: done.append(True))
+    assert waits.wait(AWAITED, looking(lambda: done.append(True)))
     assert done

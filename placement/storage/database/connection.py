@@ -1,10 +1,6 @@
-"""What operations and questions are given: a connection in a transaction.
+"""What operations and questions are given: a connection in a transaction."""
 
-Transactions begin in one of two modes, one for reads and one for writes.
-"""
-
-import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, overload
 
 import sqlalchemy as sa
@@ -15,13 +11,8 @@ from placement.storage.database.compiled import Awaited, Compiled, DriverText, R
 from placement.storage.database.engine_setup import StatementCount
 from placement.storage.database.lock_limits import LIMIT, is_limit, limited, note_if_stopped
 from placement.storage.database.lock_waits import LockWaits, StillLocked
-from placement.storage.driver import mysql_sessions, postgresql_sessions
-from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, Run, StatementDriver
-from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS, limit_of_locks
 
-_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-_BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 #: a statement, and its values by name
 Question = tuple[Compiled, Any]
 
@@ -326,111 +317,3 @@ class Connection:
         raise DBAPIError.instance(
             text, values, error, kinds.Error, connection_invalidated=lost, dialect=self.dialect
         ) from error
-
-
-@dataclasses.dataclass(frozen=True)
-class Mode:
-    """How transactions of one kind begin.
-
-    :param begin: called first in each transaction. It is not a listener of SQLAlchemy's: an engine
-        with such a listener costs each request more than the statement itself
-    :param ending: what commits, if it can go in one message with the last statements
-    :param begin_patiently: called in place of `begin`, in a transaction that waits longer than
-        shortly for each lock (`lock_waits.py`); None: there is no difference
-    """
-
-    engine: sa.Engine
-    begin: Callable[[Connection], object]
-    ending: str | None = None
-    begin_patiently: Callable[[Connection], object] | None = None
-
-
-def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> tuple[Mode, Mode]:
-    """Return the mode for reads and the mode for writes.
-
-    :param patient: whether writes wait for locks as long as the database allows
-    :param read_only: whether PostgreSQL refuses to write in transactions of the first mode
-    """
-    if engine.dialect.name == "sqlite":
-        return Mode(engine, _begin_sqlite_read), Mode(engine, _begin_sqlite_write)
-    if engine.dialect.name in MYSQL:
-        return (
-            Mode(engine, _begin_nothing),
-            Mode(engine, _begin_mysql_write, begin_patiently=_begin_long_mysql_write),
-        )
-    if engine.dialect.driver == "psycopg":
-        read = f"{_BEGIN_READ} READ ONLY" if read_only else _BEGIN_READ
-        return (
-            Mode(
-                engine,
-                lambda connection: connection.begin(read),
-                # for the lock of a table that is rebuilt
-                begin_patiently=lambda connection: _begin_longer(connection, read),
-            ),
-            Mode(
-                engine,
-                _begin_patient_write if patient else _begin_postgresql_write,
-                "COMMIT",
-                lambda connection: _begin_longer(connection, _BEGIN_WRITE),
-            ),
-        )
-    reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ"}
-    if read_only:
-        reading["postgresql_readonly"] = True
-    return (
-        Mode(engine.execution_options(**reading), _begin_nothing),
-        Mode(
-            engine.execution_options(isolation_level="READ COMMITTED"),
-            _begin_nothing if patient else _limit_locks,
-            begin_patiently=_limit_locks_longer,
-        ),
-    )
-
-
-def _begin_postgresql_write(connection: Connection) -> None:
-    connection.begin(_BEGIN_WRITE)
-    if not connection.info.get(LIMITS_LOCKS):
-        connection.begin(limit_of_locks(postgresql_sessions.SHORT_WAIT))
-
-
-def _begin_longer(connection: Connection, text: str) -> None:
-    connection.begin(text)
-    if connection.info.get(LIMITS_LOCKS):
-        connection.begin(postgresql_sessions.WAIT_LONGER)
-    else:
-        connection.begin(limit_of_locks(postgresql_sessions.LONG_WAIT))
-
-
-def _limit_locks(connection: Connection) -> None:
-    # the driver begins the transaction with it
-    connection.plain.exec_driver_sql(limit_of_locks(postgresql_sessions.SHORT_WAIT))
-
-
-def _limit_locks_longer(connection: Connection) -> None:
-    connection.plain.exec_driver_sql(limit_of_locks(postgresql_sessions.LONG_WAIT))
-
-
-def _begin_patient_write(connection: Connection) -> None:
-    connection.begin(_BEGIN_WRITE)
-
-
-def _begin_nothing(connection: Connection) -> None:
-    """Do nothing: the driver begins the transaction with the first statement."""
-
-
-def _begin_sqlite_read(connection: Connection) -> None:
-    connection.begin("BEGIN")
-
-
-def _begin_sqlite_write(connection: Connection) -> None:
-    connection.begin("BEGIN IMMEDIATE")
-
-
-def _begin_mysql_write(connection: Connection) -> None:
-    # for this transaction alone; SQLAlchemy would set the session's level and then set it back
-    connection.begin("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-
-
-def _begin_long_mysql_write(connection: Connection) -> None:
-    connection.begin(mysql_sessions.wait_longer(connection.info))
-    _begin_mysql_write(connection)

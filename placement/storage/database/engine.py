@@ -5,6 +5,7 @@ See architecture.rst D3.
 
 import collections
 import contextlib
+import functools
 import itertools
 import logging
 import math
@@ -32,7 +33,6 @@ from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.assumptions import Unusual
 from placement.storage.database.compiled import Awaited, Compiled, Rows
 from placement.storage.database.connection import Connection as Connection
-from placement.storage.database.connection import Mode, modes
 from placement.storage.database.engine_setup import (
     Preparation,
     StandIn,
@@ -42,9 +42,9 @@ from placement.storage.database.engine_setup import (
     time_statements,
 )
 from placement.storage.database.lock_waits import LockWaits, StillLocked
+from placement.storage.database.modes import Mode, modes
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.driver.dialects import (
-    CANCELED,
     COMMIT_FAILED,
     DEADLOCK,
     DISCONNECT,
@@ -248,7 +248,7 @@ class Database:
             mode = modes(make_engine(self._settings, patient=True), patient=True)[1]
         with mode.engine.connect() as plain, plain.begin():
             connection = Connection(plain, self._statements, self._driver)
-            mode.begin(connection)
+            mode.begin(connection, False)
             yield connection
             connection.settle()
 
@@ -329,7 +329,6 @@ class Database:
         doubtful = False
         awaited: Awaited | None = None
         waits_longer = False
-        waits_in_line = False
         overtaken = 0
         longest_statement: float = math.inf
         assumes = True
@@ -338,16 +337,14 @@ class Database:
             connection: Connection | None = None
             try:
                 if awaited is not None:
-                    was_locked = self._wait_for(mode, awaited)
+                    with self._statements.stand_in():
+                        looking = functools.partial(self._looking, mode)
+                        was_locked = self._lock_waits.wait(awaited, looking)
                     overtaken += was_locked
-                    waits_in_line = was_locked and overtaken >= _MOST_OVERTAKEN
-                    waits_longer = waits_in_line or not was_locked
+                    waits_longer = not was_locked or overtaken >= _MOST_OVERTAKEN
                     awaited = None
                 with (
-                    self._statements.stand_in() if waits_longer else contextlib.nullcontext(),
-                    self._lock_waits.permitted(LONGEST_LOCK)
-                    if waits_in_line
-                    else contextlib.nullcontext(),
+                    self._waiting() if waits_longer else contextlib.nullcontext(),
                     turn.taken(patience - LONGEST_LOCK - (now - begun)),
                     mode.engine.connect() as plain,
                     plain.begin(),
@@ -394,7 +391,6 @@ class Database:
             waited_shortly = cause == LOCK_TIMEOUT and connection is not None and not waits_longer
             if connection is not None:
                 awaited = connection.awaited if cause == LOCK_TIMEOUT else None
-            waits_in_line = False
             waits_longer = cause == LOCK_TIMEOUT and awaited is None
             if cause != DEADLOCK and not waited_shortly:
                 tries -= 1
@@ -420,39 +416,24 @@ class Database:
         """Begin a transaction."""
         waits = None if waits_longer else self._lock_waits
         connection = Connection(plain, self._statements, self._driver, assumes, waits)
-        begin = mode.begin_patiently if waits_longer else None
-        (begin or mode.begin)(connection)
+        mode.begin(connection, waits_longer)
         return connection
 
-    def _wait_for(self, mode: Mode, awaited: Awaited) -> bool:
-        """Wait for one of the rows that others have locked; return whether there was one.
+    @contextlib.contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Be one of those that wait in the database, while another thread answers."""
+        with self._statements.stand_in(), self._lock_waits.permitted():
+            yield
 
-        Raises StillLocked, and what statements raise.
-        """
-
-        lock, values = awaited.lock, awaited.values
-
-        def wait() -> None:
+    @contextlib.contextmanager
+    def _looking(self, mode: Mode) -> Iterator[Connection]:
+        """Open a transaction that waits longer, and that nothing is left of."""
+        with mode.engine.connect() as plain:
+            transaction = plain.begin()
             try:
-                with mode.engine.connect() as plain, _undone(plain):
-                    connection = self._begun(plain, mode, waits_longer=True)
-                    connection.execute(lock.one, {"id": row_id})
-            except DBAPIError as error:
-                # what a limit for statements stops waited for nothing but the row
-                if failure_of(error) in (LOCK_TIMEOUT, CANCELED):
-                    raise StillLocked() from error
-                raise
-
-        with self._statements.stand_in():
-            with mode.engine.connect() as plain, _undone(plain):
-                questions = (lock.seen, values), (lock.free, values)
-                connection = self._begun(plain, mode, waits_longer=True)
-                seen, free = connection.execute_all(*questions)
-            locked = sorted(set(seen) - set(free))
-            if locked:
-                row_id, name = locked[0]
-                self._lock_waits.wait((lock.table, row_id, name), LONGEST_LOCK, wait)
-        return bool(locked)
+                yield self._begun(plain, mode, waits_longer=True)
+            finally:
+                transaction.rollback()
 
     def _refuse_if_read_only(self) -> None:
         if self.is_read_only:
@@ -483,16 +464,6 @@ class Database:
     def close(self) -> None:
         """Close all pooled connections."""
         self.engine.dispose()
-
-
-@contextlib.contextmanager
-def _undone(plain: sa.Connection) -> Iterator[None]:
-    """Give up the locks of a transaction that has written nothing."""
-    transaction = plain.begin()
-    try:
-        yield
-    finally:
-        transaction.rollback()
 
 
 def _is_unreadable(error: Exception) -> bool:

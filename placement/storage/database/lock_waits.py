@@ -15,10 +15,17 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Any
 
-from placement.errors import LostRace
+from sqlalchemy.exc import DBAPIError
 
+from placement.errors import LostRace
+from placement.storage.database.compiled import Awaited, RowLock
+from placement.storage.driver.dialects import CANCELED, LOCK_TIMEOUT, LONGEST_LOCK, failure_of
+
+#: opens a `Connection` that waits for locks as long as it may, and is rolled back
+Looking = Callable[[], AbstractContextManager[Any]]
 #: a row: the table's name, the row's id, and its name
 RowKey = tuple[str, int, str]
 
@@ -49,36 +56,46 @@ class LockWaits:
             for some in values.values()
         )
 
-    def wait(self, key: RowKey, seconds: float, in_database: Callable[[], None]) -> None:
-        """Wait until a row is free. Raises StillLocked, and what `in_database` raises.
+    def wait(self, awaited: Awaited, looking: Looking) -> bool:
+        """Wait for one of the rows that others have locked; return whether there was one.
 
-        :param seconds: how long to wait for other threads
-        :param in_database: waits for the row in the database
+        Raises StillLocked, and what statements raise.
         """
+        lock, values = awaited.lock, awaited.values
+        with looking() as connection:
+            seen, free = connection.execute_all((lock.seen, values), (lock.free, values))
+        locked = sorted(set(seen) - set(free))
+        if locked:
+            row_id, name = locked[0]
+            self._wait_for((lock.table, row_id, name), lock, looking)
+        return bool(locked)
+
+    def _wait_for(self, key: RowKey, lock: RowLock, looking: Looking) -> None:
+        """Wait for a row in the database, or for the thread that does so already."""
         own: Future[None] = Future()
         with self._changing:
             first = self._waits.setdefault(key, own)
         if first is not own:
             try:
-                first.result(seconds)
+                first.result(LONGEST_LOCK)
             except TimeoutError as over:
                 raise StillLocked() from over
             return
         try:
-            with self.permitted(seconds):
-                in_database()
-        except BaseException:
+            with self.permitted(), looking() as connection:
+                connection.execute(lock.one, {"id": key[1]})
+        except BaseException as error:
             self._end(key).set_exception(StillLocked())
+            # what a limit for statements stops waited for nothing but the row
+            if isinstance(error, DBAPIError) and failure_of(error) in (LOCK_TIMEOUT, CANCELED):
+                raise StillLocked() from error
             raise
         self._end(key).set_result(None)
 
     @contextlib.contextmanager
-    def permitted(self, seconds: float) -> Iterator[None]:
-        """Be one of those that wait in the database. Raises StillLocked if there is no room.
-
-        :param seconds: how long to wait for room
-        """
-        if not self._permits.acquire(timeout=max(seconds, 0)):
+    def permitted(self) -> Iterator[None]:
+        """Be one of those that wait in the database. Raises StillLocked if there is no room."""
+        if not self._permits.acquire(timeout=LONGEST_LOCK):
             raise StillLocked()
         try:
             yield
