@@ -9,7 +9,7 @@ import { askMore } from "../session.js";
 import { passed } from "../drawings/bar.js";
 import { wideTable } from "../drawings/table.js";
 import { heldText } from "../drawings/tree.js";
-import { count, number } from "../words.js";
+import { count, mayBeUuid, number } from "../words.js";
 
 const GIVEN = "these";
 /** so many lost hosts are named */
@@ -69,10 +69,12 @@ function figure({ sets, absorbed, unknown }) {
 function loss({ name, roots, verdict, alike, consumers, placed, left, missing }, isByAggregate, projects) {
   const named = roots.slice(0, NAMED).map(({ root, name: host }, place) => [place ? ", " : "", toTree(root, host)]);
   const rest = roots.length - NAMED;
+  // one aggregate is called by its uuid, several that are lost together by all of theirs
+  const called = !isByAggregate ? name : mayBeUuid(name) ? toAggregate(name) : withNames(name);
   return element(
     "section",
     { class: "panel", "data-key": roots.map(({ root }) => root).join() },
-    element("h2", { class: verdict === "impossible" ? "bad" : "", dir: "auto" }, isByAggregate ? toAggregate(name) : roots.length > 1 ? name : named),
+    element("h2", { class: verdict === "impossible" ? "bad" : "", dir: "auto" }, isByAggregate || roots.length > 1 ? called : named),
     (roots.length > 1 || isByAggregate) && element("p", {}, named, rest > 0 && ` and ${number(rest)} more`),
     element("p", {}, `${number(placed)} of ${count(consumers, "consumer")} ${consumers === 1 ? "has" : "have"} a new place. `,
       Object.keys(missing).length > 0 && `At least ${heldText(missing)} would have to be added. `,

@@ -73,6 +73,10 @@ def test_names_stand_beside_ids_which_a_click_copies(open_page, cloud, names_fil
     stays = numbered(SERVER, 5)
     page.goto(f"{cloud.ui}#/plans/survives?each=aggregate&except={stays}")
     expect(page.locator(".answer").get_by_role("link", name=HOSTILE)).to_be_visible()
+    # two of them are called by both of their names
+    page.goto(f"{cloud.ui}#/plans/survives?each=aggregate&together=2")
+    both = page.locator(".answer h2").filter(has_text=numbered(AGGREGATE, 2))
+    expect(both).to_contain_text(HOSTILE)
     page.goto(f"{cloud.ui}#/plans/survives?each=these&sets={quote(HOSTILE)}")
     expect(page.get_by_role("heading", name="Can it be absorbed?")).to_be_visible()
     names_file.write_text("{")
