@@ -49,18 +49,22 @@ export function wantedOf(hosts, { state, aggregate, free, sort }, { disabled, ha
   return inOrder(some, sort, disabled);
 }
 
+/** what a list is sorted by → returns a function that returns the place of a host, for these hosts */
+const VALUES = new Map([
+  ["used", (hosts, name) => (host) => -shareIn(host, name)],
+  ["free", (hosts, name) => (host) => -freeIn(host, name)],
+  ["aggregate", (hosts) => ranksOf(hosts, ({ aggregates }) => aggregates[0] ?? "~")],
+  ["state", (hosts, name, disabled) => (host) => rankOf(statesOf(host, disabled))],
+]);
+
+function rankOf([first]) {
+  return first === undefined ? RANKS.length : RANKS.indexOf(first);
+}
+
 /** Return hosts in another order; those that are alike stay in theirs. */
 function inOrder(hosts, sort, disabled) {
   const [by, name] = (sort ?? "").split(" ");
-  const value = {
-    used: (host) => -shareIn(host, name),
-    free: (host) => -freeIn(host, name),
-    aggregate: by === "aggregate" && ranksOf(hosts, ({ aggregates }) => aggregates[0] ?? "~"),
-    state(host) {
-      const [first] = statesOf(host, disabled);
-      return first === undefined ? RANKS.length : RANKS.indexOf(first);
-    },
-  }[by];
+  const value = VALUES.get(by)?.(hosts, name, disabled);
   return value ? ordered(hosts, Float64Array.from(hosts, value)) : hosts;
 }
 
