@@ -71,7 +71,7 @@ export function capacityView(place, live) {
         by: ["aggregate", "root"],
         limit: most,
       };
-      if (names.length) body.without = [...new Set(await rootsOf(names, live, signal))];
+      if (names.length) body.without = await rootsOf(names, live, signal);
       const [{ requests }, all] = await Promise.all([askMore("capacity", { signal, body }), treesOf(own, signal)]);
       const counts = flavors.map((flavor, at) => ({ ...flavor, found: requests[at] }));
       return { counts, all: all === null ? null : all - (body.without?.length ?? 0) };

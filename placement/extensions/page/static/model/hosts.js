@@ -2,19 +2,21 @@
 
 import { names } from "./names.js";
 
-/** Return the uuids of roots of hosts that are named by name or uuid. */
+/** Return the uuids of roots of hosts that are named by name or uuid, each once. */
 export async function rootsOf(wanted, live, signal) {
   const rootOf = await finder(live, signal);
-  return wanted.map((name) => {
+  const roots = wanted.map((name) => {
     const root = rootOf(name);
     if (!root) throw new Error(`There is no host ${name}.`);
     return root;
   });
+  return [...new Set(roots)];
 }
 
 /** Return the same of what may be aggregates, too, by uuid or the operator's name: each stands for its hosts. */
 export async function membersOf(wanted, live, signal) {
   const rootOf = await finder(live, signal);
+  await names.reading;
   const members = wanted.flatMap((name) => {
     const root = rootOf(name);
     if (root) return [root];

@@ -14,15 +14,20 @@ class Names extends EventTarget {
   forget() {
     this.stop?.abort();
     this.stop = new AbortController();
+    /** settled once they are read, or can't be */
+    this.reading = null;
     this.known = new Map(KINDS.map((kind) => [kind, new Map()]));
     /** what is wrong with the operator's file */
     this.problem = null;
   }
 
   /** Read them, and tell by the event `change`. Without them the page shows ids. */
-  async read() {
+  read() {
     this.forget();
-    const { signal } = this.stop;
+    this.reading = this.readNow(this.stop.signal);
+  }
+
+  async readNow(signal) {
     const found = await askMore("names", { signal }).catch(() => null);
     if (signal.aborted || !found) return;
     this.known = new Map(KINDS.map((kind) => [kind, new Map(Object.entries(found[kind] ?? {}))]));
