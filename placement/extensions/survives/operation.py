@@ -95,7 +95,7 @@ def survives(
 
     cloud, (roots, size, held) = what_if.at_once(read)
     all_sets = question.sets(cloud)
-    lost_sets.check_enough(all_sets, question.together)
+    lost_sets.check_enough(cloud, question.among, all_sets, question.together)
     check_terms(cloud, question.terms)
     # it isn't known who is on hosts that weren't drawn by lot; nobody is on those that are added
     known = {*roots, *range(size, cloud.size)}

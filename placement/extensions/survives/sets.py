@@ -69,7 +69,7 @@ class ChosenSets:
 def each_host(cloud: Snapshot, among: str | None) -> list[LostSet]:
     """Return each host as a set of its own.
 
-    Raises BadRequest if `among` can't be used, or no host meets it.
+    Raises BadRequest if `among` can't be used.
 
     :param among: a value of `member_of` that the roots have to meet
     """
@@ -79,7 +79,7 @@ def each_host(cloud: Snapshot, among: str | None) -> list[LostSet]:
 def each_aggregate(cloud: Snapshot, among: str | None) -> list[LostSet]:
     """Return the hosts of each aggregate; one without any host is left out.
 
-    Raises BadRequest if `among` can't be used, or no host meets it.
+    Raises BadRequest if `among` can't be used.
     """
     hosts = _hosts(cloud, among)
     found = []
@@ -109,14 +109,16 @@ def _hosts(cloud: Snapshot, among: str | None) -> Mask:
         with refused_at("among.member_of"):
             forbids, uuids = parse_member_of(among)
         hosts &= cloud.is_member(cloud.aggregates(map(normalised, uuids))) ^ forbids
-        # who mistyped an aggregate must not read that nothing can be lost as safety
-        if not hosts.any():
-            raise BadRequest(f"among.member_of: no host meets {among}.")
     return hosts
 
 
-def check_enough(sets: Sequence[LostSet], together: int) -> None:
-    """Raise BadRequest if there are not as many sets as are to be lost together."""
+def check_enough(
+    cloud: Snapshot, among: str | None, sets: Sequence[LostSet], together: int
+) -> None:
+    """Raise BadRequest if no host meets `among`, or if fewer sets are there than are to be lost."""
+    # who mistyped an aggregate must not read that nothing can be lost as safety
+    if among is not None and not _hosts(cloud, among).any():
+        raise BadRequest(f"among.member_of: no host meets {among}.")
     if together > max(len(sets), 1):
         raise BadRequest(f"together: there are {len(sets)} sets, and {together} are to be lost.")
 

@@ -153,6 +153,8 @@ def test_a_choice_without_any_host_is_no_safety(service, each):
         refused = expect(service.post(SURVIVES, body), 400)
         message = refused.json["errors"][0]["detail"]
         assert f"among.member_of: no host meets {chosen}." in message
+    regrouped = {"if": {"aggregates": {A: {"add": [OTHER_RACK], "remove": [RACK]}}}}
+    assert survives(service, each, among={"member_of": OTHER_RACK}, **regrouped)["sets"] == 1
 
 
 def test_given_sets_are_judged(service):
