@@ -17,7 +17,6 @@ LARGE = Flavor(4, 8192, 40, name="m1.large")
 GOLD = Flavor(1, 512, 1, name="gold", extra_specs={"trait:CUSTOM_GOLD": "required"})
 DEVICES = Flavor(1, 512, 1, name="devices", extra_specs={"pci_passthrough:alias": "gpu:1"})
 PINNED = Flavor(2, 512, 1, name="pinned", extra_specs={"hw:cpu_policy": "dedicated"})
-PINS = {"PCPU": {"total": 4}, "MEMORY_MB": {"total": 1024}, "DISK_GB": {"total": 1000}}
 REFUSED = Flavor(2, 512, 1, name="refused", extra_specs={"hw:tpm_version": "3"})
 #: the trait of hosts that nova-compute reports
 OWNER = ["OWNER_NOVA"]
@@ -34,6 +33,10 @@ HOSTILE = "h\x1b[31möst\n"
 
 def stock(vcpu, memory, disk=1000):
     return {"VCPU": {"total": vcpu}, "MEMORY_MB": {"total": memory}, "DISK_GB": {"total": disk}}
+
+
+def fits(found):
+    return {name: room["fits"] for name, room in found["requests"].items()}
 
 
 @pytest.fixture
@@ -96,17 +99,9 @@ def test_capacity_counts_each_flavor(site, cloud):
         outsider.provider("golden", inventory=stock(1, 256), traits=["CUSTOM_GOLD", *OWNER])
     found = site.run("capacity", "--all-flavors", "--by", "root", "-f", "json").json
 
-    assert {name: room["fits"] for name, room in found["requests"].items()} == {
-        "gold": 0,
-        "m1.large": 3,
-    }
-    (first, second) = found["requests"]["m1.large"]["by_root"]
-    assert (first["name"], first["fits"], second["name"], second["fits"]) == (
-        "first",
-        2,
-        "second",
-        1,
-    )
+    assert fits(found) == {"gold": 0, "m1.large": 3}
+    roots = found["requests"]["m1.large"]["by_root"]
+    assert [(root["name"], root["fits"]) for root in roots] == [("first", 2), ("second", 1)]
 
 
 def test_capacity_without_a_host_is_told_for_people(site, cloud):
@@ -238,6 +233,13 @@ class TestMakeRoom:
 
 
 class TestSurvives:
+    @pytest.fixture
+    def guest(self, site, cloud):
+        uuid = site.guest(flavor=LARGE)
+        with site.placement() as outsider:
+            outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
+        return uuid
+
     def test_a_guest_that_asks_for_a_trait_that_is_gone_spoils_nothing(self, site, cloud):
         gone = dataclasses.replace(LARGE, extra_specs={"trait:CUSTOM_GONE": "required"})
         uuid = site.guest(flavor=gone)
@@ -249,19 +251,14 @@ class TestSurvives:
             assert (ended.code, ended.err) == (0, "")
             assert "What 1 guest asks for isn't certain" in ended.out.replace("\n", " ")
 
-    def test_guests_of_nova_have_no_type(self, site, cloud):
-        uuid = site.guest(flavor=LARGE)
+    def test_guests_of_nova_have_no_type(self, site, guest):
         with site.placement() as outsider:
-            held = {cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}
-            outsider.allocate(held, uuid, consumer_type=None)
+            held = outsider.allocations(guest)
+            outsider.allocate(held, guest, consumer_type=None)
 
         assert site.run("survives").code == 0
 
-    def test_each_host_can_be_lost(self, site, cloud):
-        uuid = site.guest(flavor=LARGE)
-        with site.placement() as outsider:
-            outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
-
+    def test_each_host_can_be_lost(self, site, guest):
         ended = site.run("survives")
 
         assert (ended.code, ended.err) == (0, "")
@@ -285,11 +282,7 @@ class TestSurvives:
         assert all(len(line) <= 80 for line in ended.out.splitlines())
         assert (found["sets"], found["absorbed"]) == (3, 2)
 
-    def test_two_hosts_are_lost_together(self, site, cloud, tmp_path):
-        uuid = site.guest(flavor=LARGE)
-        with site.placement() as outsider:
-            outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
-
+    def test_two_hosts_are_lost_together(self, site, cloud, guest, tmp_path):
         ended = site.run("survives", "--together", "2")
 
         assert ended.code == 3
@@ -299,12 +292,9 @@ class TestSurvives:
         file.write_text(json.dumps({"add": [{"like": cloud["second"]}]}))
         assert site.run("survives", "--together", "2", "--if", str(file)).code == 0
 
-    def test_guests_that_may_not_be_somewhere(self, site, cloud, tmp_path):
-        uuid = site.guest(flavor=LARGE)
-        with site.placement() as outsider:
-            outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}, uuid)
+    def test_guests_that_may_not_be_somewhere(self, site, cloud, guest, tmp_path):
         file = tmp_path / "constraints.json"
-        file.write_text(json.dumps({"not_on": {uuid: [cloud["second"]]}}))
+        file.write_text(json.dumps({"not_on": {guest: [cloud["second"]]}}))
 
         assert site.run("survives", "--constraints", str(file)).code == 3
 
@@ -406,6 +396,13 @@ def test_a_user_without_the_role_is_told(site, cloud):
 
 
 class TestDedicatedProcessors:
+    @pytest.fixture
+    def pins(self, site, cloud):
+        site.guest(flavor=PINNED)
+        stocked = stock(1, 1024) | {"PCPU": {"total": 4}}
+        with site.placement() as outsider:
+            outsider.provider("pins", inventory=stocked, traits=OWNER)
+
     def test_hosts_that_report_no_pcpu_are_judged_by_the_fallback(self, site, cloud):
         site.guest(flavor=PINNED)
 
@@ -417,13 +414,7 @@ class TestDedicatedProcessors:
         assert (found["judged"], found["verdict"]) == ("fallback", "some")
         assert "VCPU%3A2" in found["query"]
 
-    def test_hosts_that_report_pcpu_are_judged_by_the_request(self, site, cloud):
-        site.guest(flavor=PINNED)
-        with site.placement() as outsider:
-            outsider.provider(
-                "pins", inventory=stock(1, 1024) | {"PCPU": {"total": 4}}, traits=OWNER
-            )
-
+    def test_hosts_that_report_pcpu_are_judged_by_the_request(self, site, pins):
         ended = site.run("explain", "--flavor", "pinned")
         found = site.run("explain", "--flavor", "pinned", "-f", "json").json
 
@@ -443,18 +434,11 @@ class TestDedicatedProcessors:
         )
         assert all(len(line) <= 80 for line in ended.out.splitlines())
 
-    def test_capacity_counts_both(self, site, cloud):
-        site.guest(flavor=PINNED)
-        with site.placement() as outsider:
-            outsider.provider(
-                "pins", inventory=stock(1, 1024) | {"PCPU": {"total": 4}}, traits=OWNER
-            )
-
+    def test_capacity_counts_both(self, site, pins):
         found = site.run("capacity", "--flavor", "pinned", "-f", "json").json
         ended = site.run("capacity", "--flavor", "pinned")
 
-        fits = {name: room["fits"] for name, room in found["requests"].items()}
-        assert fits == {"pinned": 2, "pinned (fallback)": 6}
+        assert fits(found) == {"pinned": 2, "pinned (fallback)": 6}
         assert "(fallback): on hosts that don't report PCPU, VCPU is asked" in (
             " ".join(ended.out.split())
         )
@@ -478,7 +462,7 @@ class TestRefusedFlavors:
         found = site.run("capacity", "--all-flavors", "-f", "json").json
 
         assert ended.code == 0
-        assert {name: room["fits"] for name, room in found["requests"].items()} == {"m1.large": 3}
+        assert fits(found) == {"m1.large": 3}
         assert list(found["refused"]) == ["refused"]
         assert "refused: Nova refuses such a guest" in " ".join(ended.out.split())
 
