@@ -95,8 +95,9 @@ def replace_traits(
 
     rows, changed = database.write(replace)
     if changed is None:
-        *_, (*_, lane) = rows
-        rows, changed = [row[:-1] for row in rows], lane is not None
+        # known only now that the message was answered, which has the lane in each row
+        changed = next(iter(rows))[-1] is not None
+        rows = [row[:-1] for row in rows]
     found = traits.named_in(rows)
     return sorted(found.values(), key=lambda trait: trait.name), int(generation) + changed
 
