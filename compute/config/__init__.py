@@ -30,6 +30,7 @@ from compute.config import (
     scheduler,
     workarounds,
 )
+from compute.config.credentials import NO_SUCH_NAME
 
 PROJECT = "berth"
 PROGRAM = "berth-compute"
@@ -173,8 +174,7 @@ def _check_values(conf: cfg.ConfigOpts) -> None:
             if isinstance(group_or_value, cfg.ConfigOpts.GroupAttr):
                 for option in group_or_value:
                     group_or_value[option]
-    except cfg.NoSuchOptError:
-        # its name may be a part of a password
+    except NO_SUCH_NAME:
         raise cfg.Error(
             f"Option {name} or one of its group has a $ that names no option. Write $$ for a "
             "dollar sign."

@@ -20,6 +20,8 @@ from oslo_config import cfg
 
 #: options that are URLs; which of them exist depends on the plugin
 URLS = ("endpoint_override", "auth_url", "endpoint")
+#: what oslo.config raises for a `$` that names no option, with the name: a part of a password
+NO_SUCH_NAME = (cfg.NoSuchOptError, cfg.NoSuchGroupError, cfg.TemplateSubstitutionError)
 
 
 def load_session(conf: cfg.ConfigOpts, group: str) -> tuple[Any, Session]:
@@ -55,8 +57,7 @@ def bare_urls(conf: cfg.ConfigOpts, group: str) -> Iterator[dict[str, str]]:
     # this registers the options of the plugin
     try:
         loading.load_auth_from_conf_options(conf, group)
-    except cfg.NoSuchOptError:
-        # its name is a part of a password
+    except NO_SUCH_NAME:
         raise OptionError(
             "a value has a $ that names no option. Write $$ for a dollar sign."
         ) from None

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from oslo_config import cfg
 
 from placement.config import misspelt
+from placement.config.keystone_authtoken import NO_SUCH_NAME
 
 PROJECT = "placement"
 #: names the directory whose `placement.conf` and `placement.conf.d` are read instead of the usual
@@ -85,7 +86,7 @@ def read(
         )
     except cfg.RequiredOptError as missing:
         raise NotConfigured(missing, conf, program) from missing
-    except cfg.NoSuchOptError:
+    except NO_SUCH_NAME:
         check_values(conf)
         raise
     except cfg.ConfigFileParseError as error:
@@ -114,7 +115,7 @@ def check_values(conf: cfg.ConfigOpts) -> None:
 def _named(group: str, option: str) -> Iterator[None]:
     try:
         yield
-    except cfg.NoSuchOptError:
+    except NO_SUCH_NAME:
         raise UnknownReference(
             f"[{group}]{option} has a $ that names no option. Write $$ for a dollar sign."
         ) from None

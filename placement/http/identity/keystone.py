@@ -12,7 +12,7 @@ from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from placement.config.keystone_authtoken import BOUNDS, GROUP, login_option
+from placement.config.keystone_authtoken import BOUNDS, GROUP, NO_SUCH_NAME, login_option
 from placement.http.environ import Environ, StartResponse, WSGIApplication
 from placement.http.identity.identity_failures import IdentityFailures
 
@@ -195,8 +195,7 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         protocol: WSGIApplication = BoundedProtocol(application, {"oslo_config_config": conf})
     except keystone_errors.ClientException as wrong:
         raise IdentityUnusable(f"[{GROUP}] can't be used: {wrong}") from wrong
-    except cfg.NoSuchOptError:
-        # its name is a part of a password
+    except NO_SUCH_NAME:
         raise IdentityUnusable(
             f"A value of [{GROUP}] has a $ that names no option. Write $$ for a dollar sign."
         ) from None
