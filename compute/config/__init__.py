@@ -168,16 +168,18 @@ def where_searched(conf: cfg.ConfigOpts) -> str:
 
 def _check_values(conf: cfg.ConfigOpts) -> None:
     """Read each option once: oslo.config would only complain at the first use, hours later."""
+    place = ""
     try:
         for name in conf:
+            place = f"[DEFAULT]{name}"
             group_or_value = conf[name]
             if isinstance(group_or_value, cfg.ConfigOpts.GroupAttr):
                 for option in group_or_value:
+                    place = f"[{name}]{option}"
                     group_or_value[option]
     except NO_SUCH_NAME:
         raise cfg.Error(
-            f"Option {name} or one of its group has a $ that names no option. Write $$ for a "
-            "dollar sign."
+            f"{place} has a $ that names no option. Write $$ for a dollar sign."
         ) from None
     except cfg.ConfigSourceValueError as error:
         # oslo.config shows the place as the representation of an object.
