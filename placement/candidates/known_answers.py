@@ -10,7 +10,6 @@ claims change other trees.
 import dataclasses
 import weakref
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -50,7 +49,7 @@ class _Known:
 
 def known(snapshot: Snapshot, question: Hashable) -> tuple[int, list[bytes]] | None:
     """Return the number of candidates and the body, in pieces, if they are known."""
-    found: _Known | None = _answers(snapshot).get(question)
+    found = _answers(snapshot).get(question)
     return (found.count, found.pieces) if found and found.is_right(snapshot) else None
 
 
@@ -73,8 +72,8 @@ def keep(question: Hashable, found: FoundCandidates, pieces: list[bytes]) -> Non
     answers[question] = _Known(len(found), pieces, usage, weakref.ref(found.snapshot))
 
 
-def _answers(snapshot: Snapshot) -> dict[Hashable, Any]:
-    answers: dict[Hashable, Any] = snapshot.remembered("answers", dict)
+def _answers(snapshot: Snapshot) -> dict[Hashable, _Known]:
+    answers: dict[Hashable, _Known] = snapshot.remembered("answers", dict)
     return answers
 
 

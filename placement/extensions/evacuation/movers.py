@@ -90,7 +90,7 @@ class TreeDemand:
         """
         avoid = avoid.union(self.shut)
         for given in self.given:
-            return dataclasses.replace(given.request, avoid=given.request.avoid | avoid)
+            return dataclasses.replace(given.request, avoid=avoid)
         asked = [Group("", dict(self.main))] if self.main else []
         asked += [Group(f"_{number}", dict(one)) for number, one in enumerate(self.groups, 1)]
         return CandidateRequest(tuple(asked), avoid=avoid)

@@ -43,7 +43,7 @@ class FreePlaces:
             if _may_have_room(state, seat, root):
                 yield from self._places.in_tree(state.used(), seat.request, root)
         if len(known) > _MOST_PLACES:
-            yield from self._places.anywhere(state.seen_by(seat), seat.request)
+            yield from self._places.anywhere(state.used(), seat.request)
 
     def _of(self, cloud: Snapshot, demand: TreeDemand) -> Sequence[Place]:
         """Return the places in the cloud as it is, or some if they are more than are kept."""

@@ -184,11 +184,9 @@ class Occupants:
         kind: object = tuple(held.items()) if asked is None else uuid
 
         def asks() -> TreeDemand:
-            if asked is not None:
-                return asked
             classes = cloud.names.classes
             placed = [(slot, classes[key], amount) for (slot, key), amount in held.items()]
-            return demand_of(cloud, placed, homes, self._sharing).parts[0]
+            return demand_of(cloud, placed, homes, self._sharing, asked).parts[0]
 
         type_name = first.type_name or UNKNOWN_TYPE
         return Occupant(uuid, type_name, first.project, homes, held, movable, kind, asks)

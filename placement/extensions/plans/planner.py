@@ -187,9 +187,7 @@ class MovePlanner:
         uuids = state.cloud.register.uuids
         avoid = {uuids[WholeSlot(root)] for root in seat.holder.homes}
         avoid |= self._constraints.not_on.get(seat.holder.uuid, frozenset())
-        return dataclasses.replace(
-            seat, request=dataclasses.replace(seat.request, avoid=frozenset(avoid), limit=None)
-        )
+        return dataclasses.replace(seat, request=seat.holder.demand.request(frozenset(avoid)))
 
     def _is_shut(self, state: DraftPlan, seat: Seat, place: Place, leaving: set[str]) -> bool:
         """Say whether others keep a consumer away from a place, or want it elsewhere."""

@@ -159,6 +159,5 @@ def _named_roots(cloud: Snapshot, terms: Terms) -> list[int]:
     uuids = {root for roots in terms.constraints.not_on.values() for root in roots}
     given = {one.text: one.request for asked in terms.requests.values() for one in asked.given}
     for request in given.values():
-        uuids |= request.avoid
         uuids.update(group.in_tree for group in request.groups if group.in_tree)
     return [int(root) for root in cloud.roots(map(normalised, uuids))]
