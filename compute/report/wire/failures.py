@@ -46,7 +46,7 @@ PLAIN = f"The server doesn't speak TLS: does the endpoint of group [{GROUP}] beg
 INCOMPLETE = (
     f"Group [{GROUP}] lacks what its auth_type needs, such as token, or username and password."
 )
-WRONG_ACCOUNT = f"Correct the account in group [{GROUP}]."
+WRONG_ACCOUNT = f"Check the account in group [{GROUP}]."
 #: the session's words, and those of a plugin without any method, for an account without credentials
 _NO_CREDENTIALS = ("No valid authentication", "Authentication method required")
 #: OpenSSL's words for an answer without TLS
