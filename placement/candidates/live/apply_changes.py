@@ -89,10 +89,9 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, ChangeKin
     if not others:
         return new
     changed = _read_changed(connection, others)
-    register = old.register
     for provider_id, row in changed.rows.items():
-        slot = register.slot_of_id.get(provider_id)
-        if slot is not None and register.uuids[slot] != row[1]:
+        slot = slot_of.get(provider_id)
+        if slot is not None and old.register.uuids[slot] != row[1]:
             # SQLite gives the id of the newest provider again once that is deleted
             return load(connection)
     return with_providers(new, changed, others, lambda ids: reads.aggregate_uuids(connection, ids))
@@ -345,8 +344,7 @@ def _changed_columns(
         stray |= {(slot, class_id): used for class_id, used in usages.items()}
     columns = dict(old.columns)
     for class_id, records in changes.items():
-        known = columns.pop(class_id, None) or empty_column()
-        column = known.changed(records)
+        column = (columns.pop(class_id, None) or empty_column()).changed(records)
         if len(column.slots):
             columns[class_id] = column
     return columns, old.classes_of.changed(classes, size), stray

@@ -7,9 +7,7 @@ from uuid import uuid4
 import pytest
 
 from compute.records.migration import Migration
-from tests.unit.virt.node.hosts import (
-    KnownHost,
-)
+from tests.unit.virt.node.hosts import KnownHost
 from virt.libvirt import LibvirtDriver
 
 SERVER = {"DISK_GB": 20, "MEMORY_MB": 2048, "VCPU": 2}
