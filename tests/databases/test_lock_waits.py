@@ -15,23 +15,16 @@ from placement.storage.database import lock_waits
 from placement.storage.database.compiled import Awaited
 from placement.storage.database.lock_waits import LockWaits, StillLocked
 from tests.databases.fixtures import CHOSEN
-from tests.databases.questions import ask, connected, kind_of
-from tests.faults.locks import wait_until_somebody_waits, waiting
+from tests.databases.questions import connected, kind_of
+from tests.faults.locks import wait_until_somebody_waits, waiting, waiting_transactions
 from tests.faults.running import eventually
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import CHILD, ROOT, fill
 from tests.patience import PATIENCE
 
 AWAITED = Awaited(SimpleNamespace(table="t", seen=None, free=None, one=None), {})
-#: by whether the database is PostgreSQL
-WHO_WAITS = {
-    True: "SELECT pid FROM pg_stat_activity "
-    "WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    False: "SELECT p.id FROM information_schema.innodb_trx t "
-    "JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id "
-    "WHERE p.db = database() AND t.trx_state = 'LOCK WAIT'",
-}
 SEEN = {"uuids": ["two", "one"]}
+CHILD_ALONE = functools.partial(providers.lock, uuids=[CHILD])
 
 
 @pytest.fixture(params=[kind for kind in CHOSEN if kind != "sqlite"])
@@ -39,35 +32,25 @@ def database_kind(request):
     return request.param
 
 
-def test_a_write_joins_those_that_wait_for_its_row_without_trying(database_url):
-    service = Service(database_url)
-    fill(service)
-    refused, stood_in = threading.Event(), []
+class Writer:
+    """A service whose writes lock providers.
 
-    def write(connection):
-        try:
-            return providers.lock(connection, [ROOT, CHILD])
-        except StillLocked:
-            refused.set()
-            raise
+    :ivar stood_in: one for each write that has begun to wait for long
+    """
 
-    def run():
-        service.database.answers(True, lambda: contextlib.nullcontext(stood_in.append(1)))
-        return service.database.write(write)
+    def __init__(self, url):
+        self.service, self.stood_in = Service(url), []
+        fill(self.service)
 
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        with connected(database_url) as other, other.begin():
-            question = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE"
-            other.execute(sa.text(question), {"uuid": CHILD}).all()
-            first = pool.submit(run)
-            eventually(lambda: stood_in)
-            wait_until_somebody_waits(database_url)
-            second = pool.submit(run)
-            assert refused.wait(PATIENCE)
-            # none does between two of its waits
-            assert waiting(database_url) <= 1
-            assert not any(each.done() for each in (first, second))
-        assert set(first.result()) == set(second.result()) == {ROOT, CHILD}
+    def __call__(self, lock=CHILD_ALONE, **more):
+        database = self.service.database
+        database.answers(True, lambda: contextlib.nullcontext(self.stood_in.append(1)))
+        return database.write(lock, **more)
+
+
+@pytest.fixture
+def writer(database_url):
+    return Writer(database_url)
 
 
 def lock_child(url, stack):
@@ -78,20 +61,35 @@ def lock_child(url, stack):
     return other.rollback
 
 
-def test_a_write_gets_a_row_that_others_always_want(database_url, beside):
-    service = Service(database_url)
-    fill(service)
-    stood_in = []
+def test_a_write_joins_those_that_wait_for_its_row_without_trying(database_url, writer, beside):
+    refused = threading.Event()
 
-    def run():
-        service.database.answers(True, lambda: contextlib.nullcontext(stood_in.append(1)))
-        return service.database.write(lambda connection: providers.lock(connection, [CHILD]))
+    def lock(connection):
+        try:
+            return providers.lock(connection, [ROOT, CHILD])
+        except StillLocked:
+            refused.set()
+            raise
 
     with contextlib.ExitStack() as stack:
+        lock_child(database_url, stack)
+        first = beside(writer, lock)
+        eventually(lambda: writer.stood_in)
+        wait_until_somebody_waits(database_url)
+        second = beside(writer, lock)
+        assert refused.wait(PATIENCE)
+        # none does between two of its waits
+        assert waiting(database_url) <= 1
+        assert not any(each.done() for each in (first, second))
+    assert set(first.result()) == set(second.result()) == {ROOT, CHILD}
+
+
+def test_a_write_gets_a_row_that_others_always_want(database_url, writer, beside):
+    with contextlib.ExitStack() as stack:
         release = lock_child(database_url, stack)
-        write = beside(run)
+        write = beside(writer)
         for taken in range(3):
-            eventually(lambda count=taken: write.done() or len(stood_in) > count)
+            eventually(lambda count=taken: write.done() or len(writer.stood_in) > count)
             if write.done():
                 # on PostgreSQL, it may be faster than the other that is about to get the row
                 break
@@ -103,33 +101,17 @@ def test_a_write_gets_a_row_that_others_always_want(database_url, beside):
         assert set(write.result()) == {CHILD}
 
 
-def test_a_wait_that_the_operator_stops_is_one_for_a_lock(database_url, beside):
-    service = Service(database_url)
-    fill(service)
-    stood_in = []
-
-    def run():
-        service.database.answers(True, lambda: contextlib.nullcontext(stood_in.append(1)))
-        lock = functools.partial(providers.lock, uuids=[CHILD])
-        return service.database.write(lock, tries=1)
-
+def test_a_wait_that_the_operator_stops_is_one_for_a_lock(database_url, writer, beside):
+    stop = "SELECT pg_cancel_backend" if kind_of(database_url) == "postgresql" else "KILL QUERY "
     with contextlib.ExitStack() as stack:
         lock_child(database_url, stack)
-        write = beside(run)
-        eventually(lambda: stood_in)
+        write = beside(writer, tries=1)
+        eventually(lambda: writer.stood_in)
         wait_until_somebody_waits(database_url)
-        stop_statements(database_url)
+        ((session, _),) = waiting_transactions(database_url)
+        stack.enter_context(connected(database_url)).execute(sa.text(f"{stop}({session})"))
         with pytest.raises(LostRace):
             write.result()
-
-
-def stop_statements(url):
-    """Cancel each statement that waits, as a limit for statements would."""
-    is_postgresql = kind_of(url) == "postgresql"
-    stop = "SELECT pg_cancel_backend({})" if is_postgresql else "KILL QUERY {}"
-    with connected(url) as other:
-        for (waiting_one,) in ask(url, WHO_WAITS[is_postgresql]):
-            other.execute(sa.text(stop.format(waiting_one)))
 
 
 @pytest.fixture

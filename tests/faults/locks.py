@@ -11,7 +11,7 @@ _WAITING = {
         WHERE datname = current_database() AND wait_event_type = 'Lock'
     """,
     "mysql": """
-        SELECT t.trx_id, t.trx_started FROM information_schema.innodb_trx t
+        SELECT p.id, t.trx_id FROM information_schema.innodb_trx t
         JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
         WHERE p.db = database() AND t.trx_state = 'LOCK WAIT'
     """,
@@ -23,7 +23,10 @@ UNOBSERVED = 0.15
 
 
 def waiting_transactions(url: str) -> list[tuple]:
-    """Return what tells the transactions apart that wait for another one's lock. Not for SQLite."""
+    """Return the session of each transaction that waits for another one's lock. Not for SQLite.
+
+    The second value tells transactions of one session apart.
+    """
     time.sleep(UNOBSERVED)
     return ask(url, _WAITING[kind_of(url)])
 
