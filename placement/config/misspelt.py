@@ -37,10 +37,6 @@ def _of_environment(known: Names) -> Iterator[str]:
     So is one with a single underscore between both, if there are this group and this option. But
     OpenStack's clients read OS_PLACEMENT_REGION_NAME and their like.
     """
-    # commands that only show their help don't need it
-    from keystoneauth1 import loading
-
-    of_clients = {option.dest for option in loading.get_adapter_conf_options()}
     for variable in sorted(name for name in os.environ if name.startswith("OS_")):
         group, _, option = variable.removeprefix("OS_").lower().partition("__")
         group = "DEFAULT" if group == "default" else group
@@ -54,11 +50,18 @@ def _of_environment(known: Names) -> Iterator[str]:
                 for each in known
                 if group.startswith(f"{each}_".lower())
             )
-            found = (pair for pair in fits if pair[1] in known[pair[0]] - of_clients)
+            found = (pair for pair in fits if pair[1] in known[pair[0]] - _of_clients())
             group, meant = next(found, (group, None))
         if meant:
             right = f"OS_{group}__{meant}".upper()
             yield f"{variable}: nobody reads this variable. Do you mean {right}?"
+
+
+def _of_clients() -> set[str]:
+    # what has no such variable and no keystone starts without it
+    from keystoneauth1 import loading
+
+    return {option.dest for option in loading.get_adapter_conf_options()}
 
 
 def _sentences(conf: cfg.ConfigOpts, known: Names) -> Iterator[str]:
