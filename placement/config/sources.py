@@ -85,6 +85,7 @@ def read(
             use_env=environ,
         )
     except cfg.RequiredOptError as missing:
+        check_values(conf)
         raise NotConfigured(missing, conf, program) from missing
     except NO_SUCH_NAME:
         check_values(conf)

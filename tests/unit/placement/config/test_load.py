@@ -225,6 +225,12 @@ def test_a_wrong_value_is_told_with_the_file_that_has_it(file):
     assert f"enable_proxy_headers_parsing from {file} is not valid" in line_of(refused.value)
 
 
+def test_a_wrong_value_is_told_before_what_is_missing(home):
+    (home / "placement.conf").write_text("[api]\nauth_strategy = $nobody\n")
+    with pytest.raises(sources.UnknownReference, match=r"^\[api\]auth_strategy has a \$"):
+        config.load()
+
+
 def test_a_file_that_is_named_must_be_there(tmp_path):
     with pytest.raises(cfg.ConfigFilesNotFoundError):
         load(files=[str(tmp_path / "placement.conf")])
