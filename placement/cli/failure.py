@@ -74,9 +74,8 @@ def line_of(error: Exception) -> str:
     if isinstance(error, DBAPIError):
         text = f"The database can't be used: {' '.join(str(error.orig).split())}"
         if text.endswith(_NO_SQLITE):
-            return (
-                f"{text}: what [placement_database]connection names is damaged, or something else"
-            )
+            named = "what [placement_database]connection names"
+            return f"{text}: {named} is damaged, or is no database of SQLite"
         return f"{text}. {_SQLITE_HINT}" if text.endswith(_SQLITE_FILE) else text
     # oslo.config shows the place of a wrong value as the representation of an object
     return re.sub(r"LocationInfo\(.*?detail='(.*?)'\)", r"\1", str(error))
