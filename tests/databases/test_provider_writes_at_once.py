@@ -21,10 +21,6 @@ from tests.functional.placement.small_cloud import (
     numbered,
 )
 
-batches = pytest.importorskip(
-    "placement.storage.driver.postgresql_batches", reason="needs openstack-berth[postgresql]"
-)
-
 SSE, AVX = "HW_CPU_X86_SSE", "HW_CPU_X86_AVX"
 MANY = [*(f"HW_CPU_X86_{name}" for name in ("SSE", "SSE2", "SSE3", "SSSE3", "AVX", "AVX2"))]
 KNOWN, OTHER = numbered("b", 1), numbered("b", 2)
@@ -86,24 +82,6 @@ def database_kind(request):
     return request.param
 
 
-@pytest.fixture
-def sent(monkeypatch):
-    """Return the texts of each message that was sent, and no message may fail."""
-    messages, failed, send = [], [], batches.run
-
-    def run(*given):
-        messages.append([text for text, _ in given[1]])
-        try:
-            return send(*given)
-        except batches.psycopg.Error as error:
-            failed.append(error)
-            raise
-
-    monkeypatch.setattr(batches, "run", run)
-    yield messages
-    assert failed == []
-
-
 def put(service, kind, provider, value, ahead):
     shown = service.get(f"/resource_providers/{provider}").json
     generation = shown.get("generation", 0) + ahead
@@ -116,13 +94,13 @@ def outcome(service, answer):
     return answer.status_code, answer.text.partition("request_id")[0], tables
 
 
-def compared(new_database, monkeypatch, sent, steps):
+def compared(new_database, monkeypatch, messages, steps):
     """Do each step in one message, if it can be, and on another database in several."""
     service, other = filled(new_database()), filled(new_database())
     for number, (step, is_usual) in enumerate(steps):
-        sent.clear()
+        messages.clear()
         answer = step(service)
-        writes = [texts for texts in sent if "READ COMMITTED" in texts[0]]
+        writes = [texts for texts in messages if "READ COMMITTED" in texts[0]]
         assert ([texts[-1] for texts in writes] == ["COMMIT"]) is is_usual, number
         with monkeypatch.context() as several:
             several.setattr(Connection, "assumes", False)
@@ -130,31 +108,31 @@ def compared(new_database, monkeypatch, sent, steps):
 
 
 @pytest.mark.parametrize("kind", PUTS)
-def test_one_message_stores_and_answers_what_several_do(new_database, monkeypatch, sent, kind):
+def test_one_message_stores_and_answers_what_several_do(new_database, monkeypatch, messages, kind):
     steps = [
         (lambda service, given=given: put(service, kind, *given), is_usual)
         for *given, is_usual in PUTS[kind]
     ]
-    compared(new_database, monkeypatch, sent, steps)
+    compared(new_database, monkeypatch, messages, steps)
 
 
-def test_one_message_deletes_what_several_do(new_database, monkeypatch, sent):
+def test_one_message_deletes_what_several_do(new_database, monkeypatch, messages):
     steps = [
         (lambda service, consumer=consumer: service.delete(f"/allocations/{consumer}"), is_usual)
         for consumer, is_usual in DELETED
     ]
-    compared(new_database, monkeypatch, sent, steps)
+    compared(new_database, monkeypatch, messages, steps)
 
 
-def test_no_table_that_grows_with_the_cloud_is_read_as_a_whole(database_url, sent):
+def test_no_table_that_grows_with_the_cloud_is_read_as_a_whole(database_url, messages):
     """PostgreSQL may keep the plan of a statement while tables grow."""
     service = filled(database_url)
-    sent.clear()
+    messages.clear()
     expect(put(service, *("inventories", EMPTY, {"VCPU": VCPU}, 0)), 200)
     expect(put(service, *("traits", EMPTY, [SSE], 0)), 200)
     expect(put(service, *("aggregates", EMPTY, [KNOWN], 0)), 200)
     expect(service.delete(f"/allocations/{HOLDER}"), 204)
-    texts = [text for message in sent if len(message) == 4 for text in message[1:3]]
+    texts = [text for message in messages if len(message) == 4 for text in message[1:3]]
     assert len(texts) == 8
     for text in texts:
         read = kept_plan(database_url, text).split("Seq Scan on ")[1:]
@@ -176,7 +154,7 @@ def test_a_session_that_is_lost_with_the_commit_is_told_unless_nothing_was_store
     assert service.get(f"/resource_providers/{EMPTY}").json["generation"] == 1
 
 
-def test_a_consumer_that_was_stored_after_the_lock_is_locked_first(database_url, sent):
+def test_a_consumer_that_was_stored_after_the_lock_is_locked_first(database_url, messages):
     """Nobody else can give it more while it is deleted."""
     service = filled(database_url)
     with concurrent.futures.ThreadPoolExecutor(1) as pool, connected(database_url) as other:
@@ -194,10 +172,10 @@ def test_a_consumer_that_was_stored_after_the_lock_is_locked_first(database_url,
                     f"WHERE uuid = '{NEW}'"
                 )
             )
-            sent.clear()
+            messages.clear()
             holding_up.commit()
         expect(later.result(), 204)
     # it wasn't deleted by the message that waited
-    assert sent
+    assert messages
     assert service.get(f"/allocations/{HOLDER}").json["allocations"] == {}
     assert service.ask(f"SELECT count(*) FROM consumers WHERE uuid = '{NEW}'") == [(1,)]

@@ -86,19 +86,6 @@ def database_kind(request):
     return request.param
 
 
-@pytest.fixture
-def messages(monkeypatch):
-    """Return the texts of each message that was sent."""
-    sent, send = [], batches.run
-
-    def run(*given):
-        sent.append([text for text, _ in given[1]])
-        return send(*given)
-
-    monkeypatch.setattr(batches, "run", run)
-    return sent
-
-
 def filled(url):
     service = Service(url)
     fill(service)
@@ -123,7 +110,9 @@ def kept_plan(url, text):
 
 
 @pytest.mark.parametrize("bodies", (USUAL | UNUSUAL).values(), ids=USUAL | UNUSUAL)
-def test_one_message_stores_and_answers_what_several_do(new_database, monkeypatch, bodies):
+def test_one_message_stores_and_answers_what_several_do(
+    new_database, messages, monkeypatch, bodies
+):
     found = outcome(filled(new_database()), bodies)
     monkeypatch.setattr(writes_at_once, "suit", lambda *_: False)
     assert found == outcome(filled(new_database()), bodies)
@@ -303,20 +292,3 @@ def test_the_outcome_is_unknown_if_a_new_consumer_is_something_else_afterwards(
     )
     answer = expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 503)
     assert "It may or may not have happened." in answer.json["errors"][0]["detail"]
-
-
-@pytest.mark.parametrize("bodies", UNUSUAL.values(), ids=UNUSUAL)
-def test_what_is_not_usual_is_no_error_of_the_server(database_url, monkeypatch, bodies):
-    """It would stand in the server's log, with a statement of thousands of letters."""
-    service, send, failed = filled(database_url), batches.run, []
-
-    def run(*given):
-        try:
-            return send(*given)
-        except batches.psycopg.Error as error:
-            failed.append(error)
-            raise
-
-    monkeypatch.setattr(batches, "run", run)
-    service.post("/allocations", bodies)
-    assert failed == []
