@@ -8,7 +8,6 @@ interpreter of an environment with openstack-placement, `--before` another check
 
 import argparse
 import contextlib
-import dataclasses
 import json
 import os
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import processor_time
-from benchmarks.rest_api import ProcessorCost, Stand, room, shown
+from benchmarks.rest_api import MeasuredService, Stand, room, shown
 from benchmarks.rest_cloud import RestCloud
 from benchmarks.rest_requests import Measure, measures, reshape
 from benchmarks.servers import HEADERS, Failed, for_reference, settings
@@ -32,20 +31,20 @@ class Called:
     """A service in a process that calls it; for requests it stands where a `servers.Server` does.
 
     :param process: runs `called.py`
-    :param database: its database server
     """
 
-    def __init__(self, name: str, process: subprocess.Popen[str], database: Any) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[str]) -> None:
         self.name = name
-        self._process, self._database = process, database
+        self._process = process
+        self._spent = 0.0
         self._kept: list[tuple[str, str, str, dict[str, str], str]] = []
 
     def get(self, path: str, **headers: str) -> bytes:
-        """Keep a GET for `make`."""
+        """Keep a GET for `spent`."""
         return self.request("GET", path, **headers)
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> bytes:
-        """Keep a request for `make`; see `servers.Server.request`."""
+        """Keep a request for `spent`; see `servers.Server.request`."""
         sent = HEADERS | {name.replace("_", "-"): value for name, value in headers.items()}
         environ = {f"HTTP_{name.upper().replace('-', '_')}": sent[name] for name in sent}
         if body is not None:
@@ -55,19 +54,19 @@ class Called:
         self._kept.append((method, path, query, environ, text))
         return b""
 
-    def make(self) -> ProcessorCost:
-        """Make all requests that were kept; return what they cost together.
+    def spent(self) -> float:
+        """Make all requests that were kept; return the seconds that those until now have cost.
 
         Raises Failed if one isn't answered as it should be.
         """
         self._say(json.dumps(self._kept))
         self._kept = []
-        worker, database = self._spent()
+        before = processor_time.of_process(self._process.pid)
         status, body = json.loads(self._say("go"))
-        now = self._spent()
+        self._spent += processor_time.of_process(self._process.pid) - before
         if status >= "4":
             raise Failed(f"{self.name}: {status} {body[:500]}")
-        return ProcessorCost(now[0] - worker, now[1] - database)
+        return self._spent
 
     def _say(self, line: str) -> str:
         assert self._process.stdin is not None
@@ -77,9 +76,6 @@ class Called:
         if not answer:
             raise RuntimeError(f"{self.name} has ended; see its log")
         return answer
-
-    def _spent(self) -> tuple[float, float]:
-        return processor_time.of_process(self._process.pid), self._database.spent()
 
 
 @contextlib.contextmanager
@@ -106,47 +102,23 @@ def started(name: str, interpreter: str, source: Path | None, stand: Stand) -> I
             text=True,
         ) as process,
     ):
-        yield Called(name, process, stand.databases[name])
+        yield Called(name, process)
 
 
-@dataclasses.dataclass
-class Turns:
-    """The rounds of one row that a service has had."""
-
-    service: Called
-    repeats: int
-    asked: int = 0
-    costs: list[ProcessorCost] = dataclasses.field(default_factory=list)
-
-    def take(self, measure: Measure, is_ours: bool) -> None:
-        """Take one more turn."""
-        server: Any = self.service
-        ask = measure.ours if is_ours and measure.ours else measure.request
-        numbers = range(self.asked, self.asked + self.repeats)
-        for number in numbers:
-            measure.first(server, number)
-        self.service.make()
-        for number in numbers:
-            ask(server, number)
-        cost = self.service.make()
-        self.costs.append(ProcessorCost(cost.worker / self.repeats, cost.database / self.repeats))
-        self.asked += self.repeats
-
-    @property
-    def cost(self) -> ProcessorCost:
-        """The cheapest turn, in seconds for each request."""
-        return min(self.costs, key=lambda cost: cost.total)
-
-
-def measured(measure: Measure, services: Sequence[Called], rounds: int) -> list[str]:
+def measured(measure: Measure, services: Sequence[Called], stand: Stand, rounds: int) -> list[str]:
     """Let the services take turns; return the cells of the row."""
-    turns = {one.name: Turns(one, measure.repeats) for one in services}
-    if REFERENCE in turns:
-        turns[REFERENCE].repeats = measure.slow or measure.repeats
+    turns: dict[str, MeasuredService] = {}
+    for one in services:
+        server: Any = one
+        is_ours = one.name != REFERENCE
+        ask = measure.ours if is_ours and measure.ours else measure.request
+        repeats = measure.repeats if is_ours else measure.slow or measure.repeats
+        database = stand.databases[one.name]
+        turns[one.name] = MeasuredService(server, database, ask, repeats, measure.first)
     for _ in range(rounds):
         for name in list(turns):
             try:
-                turns[name].take(measure, name != REFERENCE)
+                turns[name].turn()
             except Failed:
                 if name != REFERENCE:
                     raise
@@ -184,19 +156,19 @@ def main() -> None:
             one = stack.enter_context(started(name, interpreter, source, stand))
             server: Any = one
             server.get("/")
-            one.make()
+            one.spent()
             cloud.store(stand.connections[name])
             cloud.plant(server)
             cloud.claim(server, 0)
             server.get("/allocation_candidates?resources=VCPU:1&limit=1")
-            one.make()
+            one.spent()
             services.append(one)
         others = [part for name in programs if name != BERTH for part in (name, "ratio")]
         print("request", "process", "database", "Berth", *others, sep="\t")
         for measure in measures(cloud):
             # a reshape needs to know answers
             if measure.request is not reshape and any(part in measure.title for part in given.only):
-                print(*measured(measure, services, given.rounds), sep="\t", flush=True)
+                print(*measured(measure, services, stand, given.rounds), sep="\t", flush=True)
 
 
 if __name__ == "__main__":
