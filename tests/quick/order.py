@@ -19,11 +19,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     known = Record.read().tests
     cases = Counter(map(_function, items))
 
-    def seconds(item: pytest.Item) -> float:
+    def place(item: pytest.Item) -> float:
         name = _function(item)
-        return known.get(name, 0) / cases[name]
+        seconds = known.get(name, 0) / cases[name]
+        return -seconds if seconds >= LONG else 0
 
-    items.sort(key=lambda item: -seconds(item) if seconds(item) >= LONG else 0)
+    items.sort(key=place)
 
 
 def _function(item: pytest.Item) -> str:
