@@ -13,7 +13,7 @@ CONNECTIONS = 2
 FEW = {
     "placement_database__max_pool_size": CONNECTIONS,
     "placement_database__max_overflow": 0,
-    "placement_database__pool_timeout": 1,
+    "placement_database__pool_timeout": 0,
 }
 
 
