@@ -72,7 +72,9 @@ export function capacityView(place, live) {
         limit: most,
       };
       if (names.length) body.without = await rootsOf(names, live, signal);
-      const [{ requests }, all] = await Promise.all([askMore("capacity", { signal, body }), treesOf(own, signal)]);
+      const { requests } = await askMore("capacity", { signal, body });
+      // where nothing fits, an explanation looks for moves of others, too
+      const all = requests[0].trees ? await treesOf(own, signal) : null;
       const counts = flavors.map((flavor, at) => ({ ...flavor, found: requests[at] }));
       return { counts, all: all === null ? null : all - (body.without?.length ?? 0) };
     };
