@@ -24,12 +24,11 @@ const MISSES = {
   unknown_name: "nobody has this name",
 };
 
-/** Return what is missing; `at_root` of a miss of a trait: the root has it. */
+/** Return what is missing; for the reason `at_root` see `withRoots`. */
 export function missText(miss) {
   const { group, reason, name, asked: wanted } = miss;
   if (reason === "root_required" && name === "avoid") return "the tree is to be avoided";
   if (reason === "root_required" && name.startsWith("!")) return `${name.slice(1)}: the root has it, and must not`;
-  if (miss.at_root) return missText({ ...miss, reason: "at_root", at_root: false });
   const where = (group ? ` (group ${group})` : "") + (miss.provider ? ` on ${miss.provider}` : "");
   if (wanted === undefined || miss.total === undefined) {
     const wants = wanted === undefined ? "" : `${amount(wanted, name)} `;

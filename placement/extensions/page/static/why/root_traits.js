@@ -3,7 +3,7 @@
 import { ask } from "../session.js";
 
 /**
- * Return misses as the service tells them, with `at_root: true` in those of a trait that the root has.
+ * Return misses as the service tells them, with the reason `at_root` in those of a trait that the root has.
  * @param {object[]} found misses of trees, or of a provider
  * @param {AbortSignal} signal
  */
@@ -14,7 +14,7 @@ export async function withRoots(found, signal) {
   return found.map((one) => ({
     ...one,
     missing: one.missing.map((miss) =>
-      isElsewhere(miss, one.uuid, one.root) && any(miss.name).some((name) => traits.get(one.root).has(name)) ? { ...miss, at_root: true } : miss),
+      isElsewhere(miss, one.uuid, one.root) && any(miss.name).some((name) => traits.get(one.root).has(name)) ? { ...miss, reason: "at_root" } : miss),
   }));
 }
 

@@ -12,5 +12,5 @@ test("a root that lacks a trait isn't said to have a forbidden one", () => {
 
 test("a trait that the root has is said to be there", () => {
   assert.equal(said({ reason: "trait", name: "A" }), "A: is not there");
-  assert.equal(said({ reason: "trait", name: "A", group: "_G", at_root: true }), "A (group _G): is not there, but on the root of the tree");
+  assert.equal(said({ reason: "at_root", name: "A", group: "_G" }), "A (group _G): is not there, but on the root of the tree");
 });
