@@ -92,6 +92,11 @@ export function toConsumer(uuid) {
   return element("a", { href: addressOf("consumer", [uuid]) }, element("code", {}, uuid));
 }
 
+/** Return a link to a consumer, with its project in a line below; without one if that isn't known. */
+export function toOwned(uuid, project) {
+  return [toConsumer(uuid), project && [element("br"), element("span", { class: "quiet" }, "of "), named("projects", project)]];
+}
+
 /** Return a link to the hosts of an aggregate, with its uuid and its name. */
 export function toAggregate(uuid) {
   return named("aggregates", uuid, addressOf("cloud", [], new URLSearchParams({ aggregate: uuid })));
@@ -125,10 +130,6 @@ export function withNames(text) {
   return node;
 }
 
-/** Return what shows the project of a consumer; null if it isn't known. */
-export function ofProject(project) {
-  return project ? [element("span", { class: "quiet" }, "of "), named("projects", project)] : null;
-}
 
 names.addEventListener("change", () => {
   for (const node of document.querySelectorAll(".with-names, .named")) drawers.get(node)?.();

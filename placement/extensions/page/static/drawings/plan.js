@@ -17,11 +17,10 @@ const LINES = 60;
  * Return a drawing of moves, and a table of them.
  * @param {Array} moves `{consumer, from, to, allocations, after}` in their order
  * @param {object} links
- * @param {function(string): Node} links.consumer returns what shows a consumer
+ * @param {function(string): Node|Array} links.consumer returns what shows a consumer
  * @param {function(string, string): Node} links.tree returns what shows a tree by uuid and name
- * @param {function(string): Node|null} [links.owner] returns what shows whose a consumer is
  */
-export function drawPlan(moves, { consumer, tree, owner = () => null }) {
+export function drawPlan(moves, { consumer, tree }) {
   const pairs = pairsOf(moves);
   const places = (some) => some.map(({ root, name }, place) => [place ? ", " : "", tree(root, name)]);
   return [
@@ -36,7 +35,7 @@ export function drawPlan(moves, { consumer, tree, owner = () => null }) {
       heads: ["Consumer", "Move", "From", "To", "Takes", "After move"],
       items: moves.map((move, place) => ({ move, place })),
       cells: ({ move, place }) => [
-        [consumer(move.consumer), ledBy(owner(move.consumer))],
+        consumer(move.consumer),
         number(place + 1),
         places(move.from),
         places(move.to),
@@ -45,11 +44,6 @@ export function drawPlan(moves, { consumer, tree, owner = () => null }) {
       ],
     }),
   ];
-}
-
-/** Return what stands in a line of its own, below what is beside it. */
-function ledBy(shown) {
-  return shown && [element("br"), shown];
 }
 
 function lines(pairs, moves) {

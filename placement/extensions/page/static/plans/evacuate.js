@@ -1,7 +1,7 @@
 /** Can these hosts be emptied, and where would everybody go? */
 
 import { element } from "../dom.js";
-import { ofProject, toConsumer, toTree, withNames } from "../links.js";
+import { toConsumer, toOwned, toTree, withNames } from "../links.js";
 import { ifOf, names } from "../model/asked.js";
 import { rootsOf } from "../model/hosts.js";
 import { holdingsOf } from "../model/owners.js";
@@ -33,7 +33,7 @@ export const evacuateKind = {
       "section",
       { class: "panel" },
       element("h2", { class: answer.fits ? "good" : "bad" }, verdict(answer)),
-      moves.length > 0 && drawPlan(moves, { consumer: toConsumer, tree: toTree, owner: (uuid) => ofProject(held[uuid]?.project_id) }),
+      moves.length > 0 && drawPlan(moves, { consumer: (uuid) => toOwned(uuid, held[uuid]?.project_id), tree: toTree }),
     ),
     answer.unfit.length > 0 && unfit(answer.unfit),
     exported(answer, moves),

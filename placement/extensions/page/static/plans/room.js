@@ -1,7 +1,7 @@
 /** Which few moves make room for a request? */
 
 import { element } from "../dom.js";
-import { ofProject, toConsumer, toTree, withNames } from "../links.js";
+import { toOwned, toTree, withNames } from "../links.js";
 import { ifOf, names, numberIn, objectIn, words } from "../model/asked.js";
 import { rootsOf } from "../model/hosts.js";
 import { projectsOf } from "../model/owners.js";
@@ -67,7 +67,7 @@ export function roomPlan(plan, projects = new Map()) {
       element("h2", { class: verdict === "fits" || verdict === "possible" ? "good" : "bad" }, head),
       element("p", { dir: "auto" }, withNames(message)),
       moves.length > 0 && element("p", { class: "quiet" }, `${heldText(amounts)} would move. `, exact ? "No plan is cheaper." : "There may be a cheaper plan."),
-      moves.length > 0 && drawPlan(moves, { consumer: toConsumer, tree: toTree, owner: (uuid) => ofProject(projects.get(uuid)) }),
+      moves.length > 0 && drawPlan(moves, { consumer: (uuid) => toOwned(uuid, projects.get(uuid)), tree: toTree }),
     ),
     moves.length > 0 && exported(plan, moves),
   ];

@@ -1,7 +1,7 @@
 /** Which losses of hosts can be absorbed? */
 
 import { element } from "../dom.js";
-import { ofProject, toAggregate, toConsumer, toTree, withNames } from "../links.js";
+import { toAggregate, toOwned, toTree, withNames } from "../links.js";
 import { ifOf, names, numberIn, words } from "../model/asked.js";
 import { membersOf, rootsOf } from "../model/hosts.js";
 import { projectsOf } from "../model/owners.js";
@@ -90,7 +90,7 @@ function loss({ name, roots, verdict, alike, consumers, placed, left, missing },
           label: `Without a place after the loss of ${name}`,
           heads: ["Consumer", "Holds", "Why"],
           items: left,
-          cells: ({ consumer, resources, reason }) => [[toConsumer(consumer), " ", ofProject(projects.get(consumer))], heldText(resources), withNames(reason)],
+          cells: ({ consumer, resources, reason }) => [toOwned(consumer, projects.get(consumer)), heldText(resources), withNames(reason)],
         }),
       ),
   );

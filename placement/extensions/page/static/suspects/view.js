@@ -3,7 +3,7 @@
 import { Asking } from "../asking.js";
 import { wideTable } from "../drawings/table.js";
 import { element } from "../dom.js";
-import { ofProject, toConsumer, toTree, withNames } from "../links.js";
+import { toOwned, toTree, withNames } from "../links.js";
 import { projectsOf } from "../model/owners.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
@@ -75,7 +75,7 @@ function told({ suspects, kinds, marker }, chosen, projects) {
             [
               suspect.provider && toTree(suspect.provider.uuid, suspect.provider.name, 40),
               suspect.provider && suspect.consumer && element("br"),
-              suspect.consumer && [toConsumer(suspect.consumer), element("br"), ofProject(projects.get(suspect.consumer))],
+              suspect.consumer && toOwned(suspect.consumer, projects.get(suspect.consumer)),
             ],
             withNames(suspect.detail),
             suspect.first_seen.replace("T", " ").replace("Z", ""),
