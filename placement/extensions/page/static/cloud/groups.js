@@ -26,7 +26,7 @@ function keys({ by, like }, traits) {
   if (!like) return () => [];
   const traitNames = traits.named(like);
   if (traitNames === null) return null;
-  const roots = traitNames.map((name) => [name, traits.of(name)]);
+  const roots = Array.from(traitNames, (name) => [name, traits.of(name)]);
   if (roots.some(([, found]) => found === null)) return null;
   const byRoot = new Map();
   for (const [name, found] of roots) {

@@ -29,7 +29,7 @@ export class TraitRoots {
     });
   }
 
-  /** Return the names of the traits in use that begin so, the first of them; null: not known yet. */
+  /** Return the names, as an iterable, of the first traits in use that begin so; null: not known yet. */
   named(beginning) {
     return this.answer(`${beginning}*`, async () => {
       const { traits } = await ask(
@@ -55,16 +55,16 @@ export class TraitRoots {
     entry.isStale = false;
     try {
       entry.value = await entry.pace.time(asked);
-      this.revision += 1;
     } catch (error) {
-      if (this.stop.signal.aborted) return;
       // no provider has a trait that doesn't exist; what can't be asked now is asked later
       if (error.passes) entry.isStale = true;
-      else entry.value ??= [];
+      else entry.value ??= new Set();
     } finally {
       entry.isAsking = false;
     }
-    if (!this.stop.signal.aborted) this.told();
+    if (this.stop.signal.aborted) return;
+    this.revision += 1;
+    this.told();
   }
 
   /** Ask again what is wanted, when it is time for that. */
