@@ -179,7 +179,7 @@ def _check_values(conf: cfg.ConfigOpts) -> None:
                     group_or_value[option]
     except NO_SUCH_NAME:
         raise cfg.Error(
-            f"{place} has a $ that names no option. Write $$ for a dollar sign."
+            f"{place} has a $ that names no other option. Write $$ for a dollar sign."
         ) from None
     except cfg.ConfigSourceValueError as error:
         # oslo.config shows the place as the representation of an object.

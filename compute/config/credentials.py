@@ -20,8 +20,14 @@ from oslo_config import cfg
 
 #: options that are URLs; which of them exist depends on the plugin
 URLS = ("endpoint_override", "auth_url", "endpoint")
-#: what oslo.config raises for a `$` that names no option, with the name: a part of a password
-NO_SUCH_NAME = (cfg.NoSuchOptError, cfg.NoSuchGroupError, cfg.TemplateSubstitutionError)
+#: what oslo.config raises for a `$` that names no other option, most with a part of a password
+NO_SUCH_NAME = (
+    cfg.NoSuchOptError,
+    cfg.NoSuchGroupError,
+    cfg.TemplateSubstitutionError,
+    # the option itself
+    RecursionError,
+)
 
 
 def load_session(conf: cfg.ConfigOpts, group: str) -> tuple[Any, Session]:
@@ -59,7 +65,7 @@ def bare_urls(conf: cfg.ConfigOpts, group: str) -> Iterator[dict[str, str]]:
         loading.load_auth_from_conf_options(conf, group)
     except NO_SUCH_NAME:
         raise OptionError(
-            "a value has a $ that names no option. Write $$ for a dollar sign."
+            "a value has a $ that names no other option. Write $$ for a dollar sign."
         ) from None
     users, given = {}, {}
     for name in URLS:

@@ -5,8 +5,14 @@ from oslo_config import cfg
 GROUP = "keystone_authtoken"
 #: our defaults; with keystonemiddleware's own a request waits without limit for a silent keystone
 BOUNDS = {"http_connect_timeout": 5, "http_request_max_retries": 1}
-#: what oslo.config raises for a `$` that names no option, with the name: a part of a password
-NO_SUCH_NAME = (cfg.NoSuchOptError, cfg.NoSuchGroupError, cfg.TemplateSubstitutionError)
+#: what oslo.config raises for a `$` that names no other option, most with a part of a password
+NO_SUCH_NAME = (
+    cfg.NoSuchOptError,
+    cfg.NoSuchGroupError,
+    cfg.TemplateSubstitutionError,
+    # the option itself
+    RecursionError,
+)
 
 
 def login_option(conf: cfg.ConfigOpts, name: str) -> str | None:

@@ -118,7 +118,7 @@ def _named(group: str, option: str) -> Iterator[None]:
         yield
     except NO_SUCH_NAME:
         raise UnknownReference(
-            f"[{group}]{option} has a $ that names no option. Write $$ for a dollar sign."
+            f"[{group}]{option} has a $ that names no other option. Write $$ for a dollar sign."
         ) from None
 
 

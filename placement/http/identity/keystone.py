@@ -197,7 +197,7 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         raise IdentityUnusable(f"[{GROUP}] can't be used: {wrong}") from wrong
     except NO_SUCH_NAME:
         raise IdentityUnusable(
-            f"A value of [{GROUP}] has a $ that names no option. Write $$ for a dollar sign."
+            f"A value of [{GROUP}] has a $ that names no other option. Write $$ for a dollar sign."
         ) from None
     _check_address(conf)
     return protocol

@@ -81,15 +81,16 @@ def test_a_password_that_keystone_refuses_is_one_sentence_that_names_user_and_ro
     assert "hunter2" not in told
 
 
-@pytest.mark.parametrize("value", ["hun$ter2", "hun$ter2.x"])
+@pytest.mark.parametrize("value", ["hun$ter2", "hun$ter2.x", None])
 @pytest.mark.parametrize(
     ("option", "place"),
     [("token", "Group [placement]: a value"), ("region_name", "[placement]region_name")],
 )
 def test_a_dollar_sign_that_names_no_option_is_told_without_its_value(agent, option, place, value):
-    ended, told = agent.once(**{f"placement__{option}": value})
+    # None: as in a template that nobody filled in
+    ended, told = agent.once(**{f"placement__{option}": value or f"${option}"})
     assert (ended.returncode, told.count("\n")) == (2, 1), told
-    assert f"{place} has a $ that names no option. Write $$ for a dollar sign." in told
+    assert f"{place} has a $ that names no other option. Write $$ for a dollar sign." in told
     assert "ter2" not in told
 
 

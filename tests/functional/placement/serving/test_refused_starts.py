@@ -110,11 +110,15 @@ def test_a_file_that_is_no_text_is_named(refused, tmp_path):
         (b"[api]\nauth_strategy = noauth2\n", "or set OS_PLACEMENT_DATABASE__CONNECTION"),
         (
             b"[placement_database]\nconnection = mysql://a:hun$ter2@b/c\n",
-            "[placement_database]connection has a $ that names no option. Write $$ for",
+            "[placement_database]connection has a $ that names no other option. Write $$ for",
+        ),
+        (
+            b"[placement_database]\nconnection = $connection\n",
+            "[placement_database]connection has a $ that names no other option. Write $$ for",
         ),
         (
             b"[placement_database]\nconnection = mysql://a:hun$ter2.x@b/c\n",
-            "[placement_database]connection has a $ that names no option. Write $$ for",
+            "[placement_database]connection has a $ that names no other option. Write $$ for",
         ),
     ],
 )
@@ -142,10 +146,10 @@ def test_a_keystone_whose_url_is_none(refused):
     options = {f"OS_KEYSTONE_AUTHTOKEN__{name}": value for name, value in variables.items()}
     line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **options)
     assert "[keystone_authtoken]auth_url is not a URL. Write it as http://host:port/v3" in line
-    for password in ("hun$ter2", "hun$ter2.x"):
+    for password in ("hun$ter2", "hun$ter2.x", "$password"):
         given = {**options, "OS_KEYSTONE_AUTHTOKEN__PASSWORD": password}
         line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **given)
-        assert "A value of [keystone_authtoken] has a $ that names no option." in line
+        assert "A value of [keystone_authtoken] has a $ that names no other option." in line
         assert "ter2" not in line
     options["OS_KEYSTONE_AUTHTOKEN__PASSWORD"] = "hun$ter2"
     line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **options)
