@@ -20,16 +20,12 @@ collect_ignore_glob = [] if os.environ.get("BERTH_CONTAINER") else ["test_*.py"]
 @pytest.fixture(scope="session")
 def image() -> Iterator[Image]:
     """Yield the image that contrib/container builds."""
-    if kept := os.environ.get("BERTH_CONTAINER_KEEP"):
-        folder = Path(kept).absolute()
-        new = not folder.exists()
+    with tempfile.TemporaryDirectory(prefix="berth-container-") as scratch:
+        folder = Path(os.environ.get("BERTH_CONTAINER_KEEP") or scratch).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        image = Image(folder)
-        if new:
+        image, built = Image(folder), folder / "built"
+        # what a killed run began is made anew
+        if not built.exists():
             image.build()
-        yield image
-        return
-    with tempfile.TemporaryDirectory(prefix="berth-container-") as folder:
-        image = Image(Path(folder))
-        image.build()
+            built.touch()
         yield image

@@ -38,6 +38,7 @@ class Image:
         needed("debootstrap", "debootstrap")
         self._run([str(CONTRIB / "container" / "make_base"), BASE])
         source = self.folder / "source"
+        shutil.rmtree(source, ignore_errors=True)
         shutil.copytree(ROOT, source, ignore=LEFT_OUT)
         # Debian's Python, as in the image; its own pip may not install for the whole machine
         subprocess.run(["/usr/bin/python3", "-m", "venv", str(self.folder / "pip")], check=True)
