@@ -257,12 +257,14 @@ def _addresses(file: OpenFile) -> Addresses:
     if not _target(file.number).startswith("socket:"):
         return Addresses()
     # it may be closed at any time by another thread
-    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(file.number))) as copy:
-        address, other = copy.getsockname(), None
+    with contextlib.suppress(OSError), contextlib.ExitStack() as looking:
+        found = socket.socket(fileno=int(file.number))
+        looking.callback(found.detach)
+        address, other = found.getsockname(), None
         with contextlib.suppress(OSError):
-            other = copy.getpeername()
-        own = copy.family, address[1] if isinstance(address, tuple) else address
-        listens = copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            other = found.getpeername()
+        own = found.family, address[1] if isinstance(address, tuple) else address
+        listens = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
         return Addresses(own, own if listens else None, f" at {address}, its other end at {other}")
     return Addresses()
 

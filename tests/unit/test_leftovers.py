@@ -97,6 +97,15 @@ def test_a_socket_is_named_with_both_of_its_addresses():
     assert words.endswith(f" at {own}, its other end at {address}")
 
 
+def test_a_look_at_what_is_no_socket_any_more_leaves_nothing(tmp_path, monkeypatch):
+    """Another thread may close one at any time, and open a file that gets its number."""
+    monkeypatch.setattr(leftovers, "_target", lambda number: "socket:[1]")
+    with (tmp_path / "file").open("w") as file:
+        before = leftovers._open_files()
+        found = leftovers._addresses(leftovers.OpenFile(str(file.fileno()), 0, 0))
+        assert (found, leftovers._open_files()) == (leftovers.Addresses(), before)
+
+
 @pytest.mark.parametrize("name", ["/some.db", ""])
 def test_a_pooled_connection_is_noticed_also_to_a_database_in_memory(tmp_path, name):
     database = Database(DatabaseSettings(f"sqlite:///{tmp_path}{name}" if name else "sqlite://"))
