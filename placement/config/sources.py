@@ -26,13 +26,9 @@ class NotConfigured(cfg.RequiredOptError):
         names = dict.fromkeys(f"{name}.conf" for name in (PROJECT, program))
         usual = " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
         files = [*(conf.config_file or ()), *(conf.config_dir or ())]
-        group = getattr(missing.group, "name", "DEFAULT")
-        variable = f"OS_{group}__{missing.opt_name}".upper()
         # the line that should have set it may be there, with a name that nobody reads
         self._where = (
-            " ".join(
-                [f"write it into {' or '.join(files)}, or set {variable}.", *misspelt.told(conf)]
-            )
+            " ".join([f"write it into {' or '.join(files)}.", *misspelt.told(conf)])
             if files
             else f"no configuration file found in {searched()} ({usual})"
         )

@@ -107,7 +107,7 @@ def test_a_file_that_is_no_text_is_named(refused, tmp_path):
             b"[placement_database]\nconnection = sqlite://\n[api]\nauth_strategy = keystnoe\n",
             "auth_strategy from {path} is not valid",
         ),
-        (b"[api]\nauth_strategy = noauth2\n", "or set OS_PLACEMENT_DATABASE__CONNECTION"),
+        (b"[api]\nauth_strategy = noauth2\n", "group [placement_database]: write it into"),
         (
             b"[placement_database]\nconnection = mysql://a:hun$ter2@b/c\n",
             "[placement_database]connection has a $ that names no other option. Write $$ for",
