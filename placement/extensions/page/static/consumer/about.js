@@ -2,8 +2,9 @@
 
 import { element } from "../dom.js";
 import { wideTable } from "../drawings/table.js";
-import { toTree } from "../links.js";
+import { toTree, withNames } from "../links.js";
 import { askMore } from "../session.js";
+import { worded } from "../suspects/kinds.js";
 import { amount, number } from "../words.js";
 
 /** so many suspects are looked through */
@@ -31,7 +32,7 @@ export function suspected(found) {
       "ul",
       { class: "plainly" },
       found.list.map(({ kind, detail, provider, first_seen: since }) =>
-        element("li", { dir: "auto" }, element("strong", {}, kind.replaceAll("_", " ")), `: ${detail} `,
+        element("li", { dir: "auto" }, element("strong", {}, worded(kind)), ": ", withNames(detail), " ",
           provider && toTree(provider.uuid, provider.name),
           element("span", { class: "quiet" }, ` since ${since}`)),
       ),

@@ -1,6 +1,7 @@
 /** Which searches found nothing lately: each leads to why. */
 
 import { element } from "../dom.js";
+import { withNames } from "../links.js";
 import { asked } from "../model/query.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
@@ -45,7 +46,7 @@ function told({ searches, queries }) {
           {},
           element("a", { class: "anywhere", href: addressOf("why", [], asked(query)) }, asked(query)),
           element("span", { class: "quiet" }, ` ${count(times, "time")}, last at ${minuteOf(last)}`),
-          reason && element("p", { class: "anywhere", dir: "auto" }, reason),
+          reason && element("p", { class: "anywhere", dir: "auto" }, withNames(reason)),
         ),
       ),
     ),

@@ -323,13 +323,14 @@ def test_a_consumer_is_followed(open_page, changing_cloud):
 def test_a_consumer_s_suspects_are_told(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/consumer/{FIRST}")
     listed = {"kind": "two_roots", "provider": None, "consumer": FIRST, "resource_class": None}
-    listed |= {"detail": "VCPU of two hosts", "first_seen": "2026-01-01T00:00:00Z"}
+    listed |= {"detail": "See `audit`.", "first_seen": "2026-01-01T00:00:00Z"}
     others = listed | {"consumer": numbered(SERVER, 2), "detail": "of somebody else"}
     answer = {"suspects": [listed, others], "kinds": {}}
     page.route("**/suspects?*", lambda route: route.fulfill(json=answer))
     page.reload()
     expect(page.get_by_role("heading", name="Suspects about it")).to_be_visible()
-    expect(page.get_by_text("VCPU of two hosts")).to_be_visible()
+    told = page.get_by_role("listitem").filter(has_text="instances on two hosts: See audit.")
+    expect(told.locator("code")).to_have_text("audit")
     expect(page.get_by_text("of somebody else")).to_have_count(0)
 
 
