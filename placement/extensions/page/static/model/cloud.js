@@ -191,10 +191,10 @@ export class Cloud {
     return aggregate ? (this.aggregates.get(aggregate) ?? new Totals()) : this.totals;
   }
 
-  /** Return `[[aggregate uuid, {hosts, ...sums of a class}], …]`, most hosts first. */
+  /** Return `[[aggregate uuid, {hosts, ...sums of a class}], …]`, most hosts first, then by uuid. */
   byAggregate(resourceClass) {
     return [...this.aggregates]
       .map(([uuid, totals]) => [uuid, { hosts: totals.trees, ...totals.of(resourceClass) }])
-      .sort(([, one], [, other]) => other.hosts - one.hosts);
+      .sort(([uuid, one], [next, other]) => other.hosts - one.hosts || (uuid < next ? -1 : 1));
   }
 }

@@ -38,6 +38,16 @@ test("sums follow trees that come, change and go", () => {
   assert.deepEqual([cloud.totals.classes.size, cloud.aggregates.size, cloud.states.get("over")], [0, 0, 0]);
 });
 
+test("aggregates that are alike stay where they are while trees change", () => {
+  const cloud = new Cloud();
+  for (const name of ["b", "a"]) cloud.take(tree(name, name, { aggregates: [`r${name}`] }));
+  const before = cloud.byAggregate("VCPU").map(([uuid]) => uuid);
+  for (const name of ["a", "b"]) {
+    cloud.take(tree(name, name, { aggregates: [`r${name}`], usages: { VCPU: 4 } }));
+    assert.deepEqual(cloud.byAggregate("VCPU").map(([uuid]) => uuid), before);
+  }
+});
+
 test("what is used without an inventory is over capacity", () => {
   const cloud = new Cloud();
   cloud.take(tree("a", "one", { inventories: {}, usages: { VGPU: 1 } }));
