@@ -136,7 +136,7 @@ export class Live extends EventTarget {
     this.part = null;
     if (!this.complete) this.tell("reading");
     for await (const page of pagesOfTrees(signal)) {
-      // the feed has what changes from the first page on, so what the later ones lack or have is told again
+      // what changed since the first page is asked for next, also what the later pages have of it
       position ??= page.position;
       for (const tree of page.trees()) {
         for (const root of cloud.take(tree, this.cloud.hosts.get(tree.root)?.changed)) moved.add(root);

@@ -5,7 +5,7 @@ import { askLines, parsed } from "../session.js";
 export const FIELDS = "inventories,usages,aggregates";
 /** so many trees are in a page */
 const TREES = 1000;
-/** no cloud has more trees: who would think so knows nothing */
+/** no cloud has more trees: where a marker would mean that, uuids aren't random */
 const MOST = 10_000_000;
 
 /**
