@@ -166,23 +166,29 @@ export class Live extends EventTarget {
     // a provider may have left its tree for another one: both are read
     const roots = news.providers.map((uuid) => this.cloud.roots.get(uuid)).filter(Boolean);
     const wanted = [...new Set([...this.moved, ...roots, ...news.providers])];
+    this.moved = await this.readAgain(wanted, signal);
+    this.fresh(wanted.length > 0);
+    return news.position;
+  }
+
+  /** Read the trees of providers; return the roots of others from which some of them moved. */
+  async readAgain(wanted, signal) {
     const moved = new Set();
+    /** provider uuid → root uuid, of all that was read */
+    const known = new Map();
     for (let begin = 0; begin < wanted.length; begin += MOST_UUIDS) {
-      const some = wanted.slice(begin, begin + MOST_UUIDS);
-      const { trees } = await askMore(`provider_trees?fields=${FIELDS}&uuid=in:${some.join(",")}`, {
-        signal,
-      });
+      const part = wanted.slice(begin, begin + MOST_UUIDS);
+      const trees = await treesOf(part.filter((uuid) => !known.has(uuid)), signal);
       const read = new Set(trees.map(({ root }) => root));
-      for (const uuid of some) if (!read.has(uuid)) this.cloud.drop(uuid);
+      for (const { root, providers } of trees) for (const { uuid } of providers) known.set(uuid, root);
+      for (const uuid of part) if (known.get(uuid) !== uuid) this.cloud.drop(uuid);
       for (const tree of trees) {
         for (const root of this.cloud.take(tree, Date.now())) if (!read.has(root)) moved.add(root);
       }
       // a later part may fail, and a new answer needn't name the trees that providers left
       for (const root of moved) this.moved.add(root);
     }
-    this.moved = moved;
-    this.fresh(wanted.length > 0);
-    return news.position;
+    return moved;
   }
 
   get mostChanges() {
@@ -213,6 +219,12 @@ export class Live extends EventTarget {
     this.state = state;
     this.dispatchEvent(new Event("status"));
   }
+}
+
+/** Return the trees of providers as they are now. */
+async function treesOf(uuids, signal) {
+  if (!uuids.length) return [];
+  return (await askMore(`provider_trees?fields=${FIELDS}&uuid=in:${uuids.join(",")}`, { signal })).trees;
 }
 
 /** Wait, at most until an event `[target, type]`; longer while nobody looks at the page. */

@@ -24,3 +24,22 @@ test("where changes can't be told, pages are read again after a pause", async ()
   live.end();
   assert.equal(reads, 2);
 });
+
+test("trees with many changed providers are read once", async () => {
+  const trees = Array.from({ length: 60 }, (_, at) => ({ root: `r${at}`, providers: [`r${at}`, `c${at}`].map((uuid) => ({ uuid, name: uuid })) }));
+  const live = new Live();
+  // the last one was a tree of its own before
+  for (const each of [...trees.slice(0, -1), { root: "c59", providers: [{ uuid: "c59", name: "c59" }] }]) live.cloud.take(each);
+  live.complete = true;
+  let [reads, found] = [0, []];
+  globalThis.fetch = async ({ pathname, search }) => {
+    const providers = trees.map((_, at) => `c${at}`);
+    if (pathname.endsWith("/changes")) return { ok: true, text: async () => JSON.stringify({ position: "p", complete: true, providers }) };
+    const uuids = new URLSearchParams(search).get("uuid").slice(3).split(",");
+    reads += 1;
+    found = trees.filter(({ providers: own }) => own.some(({ uuid }) => uuids.includes(uuid)));
+    return { ok: true, text: async () => JSON.stringify({ trees: found }) };
+  };
+  await live.readNews("o");
+  assert.deepEqual([reads, found.length, live.cloud.hosts.size], [1, 60, 60]);
+});
