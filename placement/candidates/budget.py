@@ -144,3 +144,20 @@ class Budget:
     def forget(self, count: int) -> None:
         """Take back so many calls of `remember`."""
         self._memories += count
+
+
+class TooManyToCount(Exception):
+    """Counting would take too long, or too much memory."""
+
+
+class Allowance:
+    """How many states may be looked at to count the solutions of all problems of one request."""
+
+    def __init__(self, states: int) -> None:
+        self._states = states
+
+    def use(self) -> None:
+        """Use one state. Raise TooManyToCount when none is left."""
+        self._states -= 1
+        if self._states < 0:
+            raise TooManyToCount

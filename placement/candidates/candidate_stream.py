@@ -3,9 +3,8 @@
 import itertools
 from collections.abc import Iterable, Iterator
 
-from placement.candidates.budget import Budget, OutOfMemory
+from placement.candidates.budget import Allowance, Budget, OutOfMemory, TooManyToCount
 from placement.candidates.tree_problem import RequestShape
-from placement.candidates.trees.counting import Allowance, TooManyToCount
 from placement.candidates.trees.tree_problems import Anchors
 from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFamily
 

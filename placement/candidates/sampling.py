@@ -6,9 +6,8 @@ import random
 import sys
 from collections.abc import Iterable, Iterator
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import Allowance, Budget, TooManyToCount
 from placement.candidates.tree_problem import Solution
-from placement.candidates.trees.counting import Allowance, TooManyToCount
 from placement.candidates.trees.rejection_sampling import BlindDraws
 from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFamily
 

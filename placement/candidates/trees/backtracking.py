@@ -12,10 +12,9 @@ from collections.abc import Iterator
 
 from placement.candidates.budget import Budget
 from placement.candidates.tree_problem import Solution
-from placement.candidates.trees.assignment import Assignment
+from placement.candidates.trees.assignment import Assignment, SearchPlan, plan
 from placement.candidates.trees.lookahead import Lookahead
 from placement.candidates.trees.same_subtree import Subproblems, Top
-from placement.candidates.trees.search_plan import SearchPlan, plan
 from placement.candidates.trees.symmetry import Symmetry
 
 #: what a step of the search with a look ahead costs, in steps of the budget

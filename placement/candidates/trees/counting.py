@@ -2,35 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import Allowance, Budget, TooManyToCount
 from placement.candidates.tree_problem import Local, RequestShape, Solution, bits
-from placement.candidates.trees.assignment import Assignment
+from placement.candidates.trees.assignment import Assignment, SearchPlan, plan
 from placement.candidates.trees.lookahead import Lookahead
 from placement.candidates.trees.same_subtree import Subproblems, Top
-from placement.candidates.trees.search_plan import SearchPlan, plan
 from placement.candidates.trees.symmetry import Symmetry
 
 #: steps of the budget that one counted state costs
 _COUNTING = 30
 #: counting is recursive, one call for each variable, and Python limits the depth of calls
 _MOST_VARIABLES = 300
-
-
-class TooManyToCount(Exception):
-    """Counting would take too long, or too much memory."""
-
-
-class Allowance:
-    """How many states may be looked at to count the solutions of all problems of one request."""
-
-    def __init__(self, states: int) -> None:
-        self._states = states
-
-    def use(self) -> None:
-        """Use one state. Raise TooManyToCount when none is left."""
-        self._states -= 1
-        if self._states < 0:
-            raise TooManyToCount
 
 
 class CountedSolutions:

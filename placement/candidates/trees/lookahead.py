@@ -23,9 +23,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from placement.candidates.tree_problem import bits
-from placement.candidates.trees.assignment import Assignment
+from placement.candidates.trees.assignment import Assignment, SearchPlan
 from placement.candidates.trees.bounds import can_supply
-from placement.candidates.trees.search_plan import SearchPlan
 
 #: sums up to this many units are told apart, one bit each
 _MOST_SUMS = 1 << 16

@@ -15,8 +15,7 @@ the first one is the count behind all of them.
 
 import collections
 
-from placement.candidates.trees.assignment import Assignment
-from placement.candidates.trees.search_plan import SearchPlan
+from placement.candidates.trees.assignment import Assignment, SearchPlan
 
 
 class Symmetry:

@@ -9,11 +9,11 @@ import math
 import random
 from collections.abc import Iterator
 
-from placement.candidates.budget import Budget, SearchEnded
+from placement.candidates.budget import Allowance, Budget, SearchEnded
 from placement.candidates.slots import WholeSlot, WholeSlots
 from placement.candidates.tree_problem import RequestShape, Solution, TreeProblem
 from placement.candidates.trees.backtracking import solutions_of
-from placement.candidates.trees.counting import Allowance, CountedSolutions
+from placement.candidates.trees.counting import CountedSolutions
 from placement.candidates.trees.rejection_sampling import BlindDraws
 from placement.candidates.trees.same_subtree import Subproblems
 

@@ -6,12 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
+from placement.candidates.budget import (
+    Allowance,
+    Budget,
+    OutOfMemory,
+    OutOfTime,
+    SearchEnded,
+    TooManyToCount,
+)
 from placement.candidates.cloud.columns import Mask
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import Search, search
-from placement.candidates.trees.counting import Allowance, TooManyToCount
 from placement.candidates.trees.tree_problems import AnchorTrees
 from placement.errors import SearchUnfinished
 from placement.extensions.explain.conditions import Condition, Reason, RequestConditions

@@ -2,8 +2,8 @@
 
 import random
 
+from placement.candidates.budget import TooManyToCount
 from placement.candidates.sampling import Draw
-from placement.candidates.trees.counting import TooManyToCount
 from placement.candidates.trees.rejection_sampling import BlindDraws
 from tests.endless import endless
 from tests.unit.placement.candidates.tree_problems import devices, packing

@@ -13,9 +13,8 @@ from placement.candidates.masks.mask_steps import Remaining, StepListener, resol
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import Search, search
 from placement.candidates.tree_problem import options_of
-from placement.candidates.trees.assignment import Assignment
+from placement.candidates.trees.assignment import Assignment, plan
 from placement.candidates.trees.lookahead import Lookahead
-from placement.candidates.trees.search_plan import plan
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 

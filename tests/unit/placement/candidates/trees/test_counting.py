@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from placement.candidates.trees.counting import Allowance, CountedSolutions, TooManyToCount
+from placement.candidates.budget import Allowance, TooManyToCount
+from placement.candidates.trees.counting import CountedSolutions
 from tests.endless import endless
 from tests.unit.placement.candidates.tree_problems import (
     by_trying_all,

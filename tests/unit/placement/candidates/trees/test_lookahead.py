@@ -3,9 +3,8 @@
 import pytest
 
 from placement.candidates.tree_problem import options_of
-from placement.candidates.trees.assignment import Assignment
+from placement.candidates.trees.assignment import Assignment, plan
 from placement.candidates.trees.lookahead import Lookahead
-from placement.candidates.trees.search_plan import plan
 from tests.unit.placement.candidates.tree_problems import devices_of, packing
 
 

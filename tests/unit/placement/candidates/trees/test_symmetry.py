@@ -3,9 +3,8 @@
 import pytest
 
 from placement.candidates.tree_problem import Local, RequestShape, Variable, options_of
-from placement.candidates.trees.assignment import Assignment
+from placement.candidates.trees.assignment import Assignment, plan
 from placement.candidates.trees.counting import CountedSolutions
-from placement.candidates.trees.search_plan import plan
 from placement.candidates.trees.symmetry import Symmetry
 from tests.endless import endless
 from tests.unit.placement.candidates.tree_problems import VF, VGPU, devices, shape_of
