@@ -3,11 +3,12 @@
 
     contrib/release/make_release.py DIRECTORY
 
-It needs git, and the package `build` in this Python. Debian packages are made where
-`dpkg-buildpackage` and `dh_virtualenv` are installed, the image where `buildah` is. What isn't made
-is told. Each part is installed and used: sdist and wheel in fresh environments, the image as a
-container, the Debian packages in a container of the image's base. `tox -e deb` and `tox -e
-container` do more with both.
+It needs git, and the package `build` in this Python. The release is that of a commit which has
+collected its release notes; with --dirty, that of the files as they are, for a trial. Debian
+packages are made where `dpkg-buildpackage` and `dh_virtualenv` are installed, the image where
+`buildah` is. What isn't made is told. Each part is installed and used: sdist and wheel in fresh
+environments, the image as a container, the Debian packages in a container of the image's base.
+`tox -e deb` and `tox -e container` do more with both.
 
 Without a registry, say --base localhost/berth-base: contrib/container/make_base makes it.
 
@@ -16,6 +17,7 @@ BERTH_REPOSITORY_URL and BERTH_FILES_URL name the public place of the sources, f
 """
 
 import argparse
+import configparser
 import contextlib
 import hashlib
 import importlib.util
@@ -56,7 +58,9 @@ def main() -> int:
     )
     options.add_argument("directory", type=Path, help="where the parts go; it has to be empty")
     options.add_argument("--base", help="the image's base; made with debootstrap if it isn't there")
-    options.add_argument("--dirty", action="store_true", help="changes need not be committed")
+    options.add_argument(
+        "--dirty", action="store_true", help="changes need not be committed, nor notes collected"
+    )
     arguments = options.parse_args()
     try:
         release(arguments.directory.resolve(), arguments.dirty, arguments.base)
@@ -70,8 +74,10 @@ def release(folder: Path, dirty: bool, base: str | None = None) -> None:
     """Make all parts in the folder. Raises Refused."""
     if importlib.util.find_spec("build") is None:
         raise Refused("the package build is missing: pip install build")
-    if not dirty and output("git", "status", "--porcelain"):
-        raise Refused("commit or remove your changes first: the release is that of a commit")
+    if not dirty:
+        if output("git", "status", "--porcelain"):
+            raise Refused("commit or remove your changes first: the release is that of a commit")
+        check_notes(ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise Refused(f"{folder} isn't empty")
@@ -97,6 +103,19 @@ def release(folder: Path, dirty: bool, base: str | None = None) -> None:
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
     run("sha256sum", "--check", "--quiet", SUMS, cwd=folder)
     print(*(each.name for each in files), SUMS, sep="\n")
+
+
+def check_notes(clone: Path) -> None:
+    """Raise Refused if a release note of the clone waits to be collected."""
+    waiting = list((clone / "doc" / "releases" / "changes").glob("*.rst"))
+    if waiting:
+        setup = configparser.ConfigParser()
+        setup.read(clone / "setup.cfg")
+        collect = f"towncrier build --version {setup['metadata']['version']} --yes"
+        raise Refused(
+            f"{len(waiting)} release notes in doc/releases/changes aren't collected:"
+            f" run `{collect}` and commit"
+        )
 
 
 def proven(part: Path) -> list[dict]:
