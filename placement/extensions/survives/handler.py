@@ -21,12 +21,17 @@ def judge(call: Call) -> flask.Response:
     call.authorize("berth:plans")
     body = call.read(schemas.JUDGE)
     what_if = WhatIf(call.snapshot, body.get("if", {}))
+    question = _question(call, body)
     found = survives(
         what_if.naming(names_from(call.database)),
         what_if,
-        _question(call, body),
+        question,
         lambda: budget_of(call, time.thread_time),
     )
+    if not found.of:
+        # a check that checked nothing must not read as safety
+        what = f"{question.what} of hosts" if question.each == "aggregate" else question.what
+        raise BadRequest(f"each: there is no {what} to lose.")
     return call.reply(found.as_json())
 
 

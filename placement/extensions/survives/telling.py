@@ -53,7 +53,7 @@ class Survival:
     """Which losses can be absorbed.
 
     :param sets: how many were looked at
-    :param of: of how many
+    :param of: of how many; 0: there is nothing to lose
     :param what: what a set is called: `host`, `aggregate` or `set`
     """
 
@@ -96,8 +96,6 @@ class Survival:
         """Say it in sentences."""
         kind = self.what if self.together == 1 else f"choice of {self.together} {self.what}s"
         plural = f"{kind}s" if self.together == 1 else kind.replace("choice", "choices")
-        if not self.of:
-            return f"There is no {kind} to lose."
         parts = []
         if self.sets < self.of:
             parts.append(f"{self.sets:,} of {self.of:,} {plural} were drawn by lot.")

@@ -112,12 +112,6 @@ def test_a_host_that_nobody_uses_can_be_lost(service):
     assert counts(survives(service)) == all_of("possible", 1, 1)
 
 
-def test_a_cloud_without_hosts_has_nothing_to_lose(service):
-    answer = survives(service)
-    assert counts(answer) == all_of("possible", 0, 0)
-    assert answer["message"] == "There is no host to lose."
-
-
 def test_an_aggregate_is_lost_as_a_whole(service):
     provider(service, "h1", A, aggregates=[RACK], VCPU=4)
     provider(service, "h2", B, aggregates=[RACK], VCPU=4)
