@@ -41,6 +41,12 @@ class TestTheGroupWithoutASuffix:
             "root": {"DISK_GB": 5},
             "cell1": {"VCPU": 2, "MEMORY_MB": 512},
         }
+        # even if one of them alone would come first
+        alone = giver("cell2", VCPU=4)
+        assert places_of(request, [ROOT, alone, CELLS[1]]).places == {
+            "root": {"DISK_GB": 5},
+            "cell1": {"VCPU": 2, "MEMORY_MB": 512},
+        }
 
     def test_spreads_by_class_if_no_provider_has_room_for_all(self):
         tight = [

@@ -124,6 +124,20 @@ def test_a_place_that_another_move_makes(service):
     assert len(candidates(service, "resources=VCPU:8")) == 1
 
 
+def test_two_that_would_change_places_prove_nothing_if_a_pool_is_there(service):
+    """Somebody who makes way by what a pool gives isn't looked for."""
+    service.write("PUT", "/resource_classes/CUSTOM_CARD")
+    provider(service, "a", A, VCPU=8, CUSTOM_CARD=1)
+    provider(service, "b", B, VCPU=8)
+    hold(service, ONE, **{A: {"VCPU": 7}})
+    hold(service, TWO, **{B: {"VCPU": 6}})
+    answer = room(service, "resources=VCPU:2,CUSTOM_CARD:1")
+    assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+    pool(service, "s", C, DISK_GB=10)
+    answer = room(service, "resources=VCPU:2,CUSTOM_CARD:1")
+    assert (answer["verdict"], answer["exact"]) == ("unknown", False)
+
+
 def test_impossible(three):
     answer = room(three, "resources=VCPU:9")
     assert (answer["verdict"], answer["exact"], answer["moves"]) == ("impossible", True, [])
@@ -250,6 +264,9 @@ def test_who_keeps_its_share_of_a_pool_makes_no_room_there(service):
     for query in ("resources=VCPU:1,DISK_GB:3", "resources=DISK_GB:3"):
         answer = room(service, query)
         assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+    # nor is what the first of several take there for the others
+    answer = room(service, "resources=VCPU:1,DISK_GB:1", count=3)
+    assert (answer["verdict"], answer["moves"]) == ("unknown", [])
 
 
 def test_who_is_left_out_because_of_the_type_is_told(service):

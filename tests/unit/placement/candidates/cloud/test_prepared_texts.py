@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from placement.candidates.cloud.prepared_texts import SEPARATOR, PreparedTexts, in_blocks
+from placement.candidates.cloud.prepared_texts import (
+    SEPARATOR,
+    Item,
+    Listing,
+    PreparedTexts,
+    in_blocks,
+)
 
 SIZE = 600
 
@@ -96,3 +102,16 @@ def test_growing_makes_a_whole_block_incomplete_until_it_is_written(write):
 
 def test_texts_of_any_order_keep_it(write):
     assert PreparedTexts.unwritten(SIZE).each([500, 1, 500], write) == [b"500.1", b"1.1", b"500.1"]
+
+
+@pytest.mark.parametrize("joins", [True, False])
+def test_a_listing_finds_what_it_has_in_every_block(joins):
+    listing = Listing()
+    listing.add({slot: Item(b"%d" % slot, None) for slot in range(1, SIZE, 2)})
+
+    found, missing = listing.take(np.arange(1, SIZE, 2), joins=joins)
+
+    assert missing == []
+    assert SEPARATOR.join(item.text for item in found).split(SEPARATOR) == [
+        b"%d" % slot for slot in range(1, SIZE, 2)
+    ]

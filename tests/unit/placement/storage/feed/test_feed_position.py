@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.storage.feed import feed_position
+from placement.storage.feed import feed_lanes, feed_position
 from placement.storage.feed.change_feed import Cursor
 
 MARK = st.integers(0, 2**48 - 1)
@@ -48,3 +48,28 @@ def test_a_foreign_text_is_refused(text: str) -> None:
 def test_a_long_foreign_text_is_refused_soon() -> None:
     with pytest.raises(ValueError, match="no position"):
         feed_position.parsed("A" * 1_000_000)
+
+
+class Failing:
+    """A database with too many lanes, whose first write is tried again."""
+
+    is_read_only = False
+
+    def read(self, operation):
+        return operation(None)
+
+    def write(self, operation):
+        return [operation(None) for _ in range(2)][-1]
+
+
+def test_an_end_of_lanes_knows_that_another_one_failed_before(monkeypatch) -> None:
+    """So it leaves those alone that another node of a cluster uses."""
+    many = Cursor(dict.fromkeys(range(1, feed_lanes.MOST_LANES + 2), (0, 0)))
+    told = []
+    monkeypatch.setattr(feed_position.change_feed, "start", lambda connection: many)
+    monkeypatch.setattr(
+        feed_lanes, "end_lanes", lambda connection, is_repeated: told.append(is_repeated) or 0
+    )
+
+    assert feed_position.ask(Failing(), lambda connection, cursor: cursor) == many
+    assert told == [False, True]
