@@ -6,7 +6,7 @@ from placement.errors import GenerationConflict
 from placement.storage import aggregates, providers
 from placement.storage.at_once import content
 from placement.storage.database.engine import Connection, Database
-from placement.storage.feed import change_feed
+from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import ChangeKind
 
 
@@ -25,6 +25,7 @@ def replace_aggregates(
         if generation is not None and content.suit(connection, wanted, generation):
             content.write_aggregates(connection, uuid, generation, wanted)
             return generation + 1
+        feed_lanes.ask_along(connection)
         node = providers.lock_one(connection, uuid)
         if generation is not None and node.generation != generation:
             raise GenerationConflict(

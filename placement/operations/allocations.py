@@ -31,7 +31,7 @@ from placement.storage.at_once import allocations as writes_at_once
 from placement.storage.at_once import deletion
 from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import TRIES, Connection, Database
-from placement.storage.feed import change_feed
+from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import ChangeKind
 
 
@@ -170,11 +170,13 @@ def lock(
         # A consumer that must be new holds nothing of other providers, which would have to be
         # locked in id order with the requested ones. If it does hold something, the request is
         # refused. So one message locks all.
+        feed_lanes.ask_along(connection)
         locked, (found, *answers) = LockedConsumers.lock_and_ask(
             connection, requests, locking, *room
         )
         return locked, providers.nodes_in(found), ProviderRoom.of(answers)
     locked = LockedConsumers.lock(connection, requests)
+    feed_lanes.ask_along(connection)
     nodes, answers = providers.lock_and_ask(connection, named, locked.provider_ids(), *room)
     return locked, nodes, ProviderRoom.of(answers)
 
@@ -265,6 +267,7 @@ def delete_allocations(database: Database, consumer: str) -> None:
         if connection.assumes:
             deletion.delete(connection, consumer)
             return
+        feed_lanes.ask_along(connection)
         known, (rows,) = consumers.lock_and_ask(
             connection, [consumer], allocations.entries_question([consumer])
         )

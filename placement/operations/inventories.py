@@ -17,7 +17,7 @@ from placement.storage import allocations, inventories, providers, resource_clas
 from placement.storage.at_once import content
 from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection, Database
-from placement.storage.feed import change_feed
+from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import ChangeKind
 
 
@@ -145,6 +145,7 @@ def delete_inventories(database: Database, uuid: str) -> None:
 def _lock_at(
     connection: Connection, uuid: str, generation: int, *questions: Question
 ) -> tuple[TreePosition, list[StatementResult]]:
+    feed_lanes.ask_along(connection)
     node, answers = providers.lock_one_and_ask(connection, uuid, *questions)
     if node.generation != generation:
         raise GenerationConflict()

@@ -14,7 +14,7 @@ from placement.errors import (
 from placement.storage import providers, traits
 from placement.storage.at_once import content
 from placement.storage.database.engine import Connection, Database
-from placement.storage.feed import change_feed
+from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.traits import Trait
 
@@ -75,6 +75,7 @@ def replace_traits(
     def replace(connection: Connection) -> tuple[Iterable[Any], bool | None]:
         if content.suit(connection, wanted, generation):
             return content.write_traits(connection, uuid, generation, wanted), None
+        feed_lanes.ask_along(connection)
         node, (held, *named) = providers.lock_one_and_ask(
             connection, uuid, traits.ids_question(uuid), *traits.named_questions(wanted)
         )

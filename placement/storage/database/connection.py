@@ -11,6 +11,7 @@ from placement.storage.database.compiled import Awaited, Compiled, DriverText, R
 from placement.storage.database.engine_setup import StatementCount
 from placement.storage.database.lock_limits import LIMIT, is_limit, limited, note_if_stopped
 from placement.storage.database.lock_waits import LockWaits, StillLocked
+from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, Run, StatementDriver
 
 #: a statement, and its values by name
@@ -82,6 +83,9 @@ class Connection:
         self._hooks: Any = plain.engine.dispatch.before_cursor_execute
         # a listener expects each statement when it is run, so none is put off for later
         self._batches = driver is not None and not self._hooks and driver.batches(self._pooled)
+        if plain.dialect.name in MYSQL and waits is None:
+            # MySQL has no limit for several locks in one message (`lock_limits.py`)
+            self._batches = False
         # nor is the end, if somebody listens for it
         self._assumes = assumes and self._batches and not plain.engine.dispatch.commit
         #: the last statement of a transaction that `end_with` ends, and what it will have found
@@ -96,6 +100,9 @@ class Connection:
         self._rows_to_lock: dict[str, Awaited] = {}
         #: what the statement waits for that runs or failed; None: it locks no rows by itself
         self.awaited: Awaited | None = None
+        #: what is asked along with the next message, and its answer
+        self._along: Question | None = None
+        self._answer_along: StatementResult | None = None
 
     @property
     def plain(self) -> sa.Connection:
@@ -140,12 +147,27 @@ class Connection:
         """Run statements, each with its values, in one message if that can be."""
         if not questions or self._driver is None or not self._batches:
             return [self.execute(*question) for question in questions]
-        given = [self._call(self._driver, *question) for question in questions]
+        along, self._along = self._along, None
+        asked = [*questions, along] if along else questions
+        given = [self._call(self._driver, *question) for question in asked]
         found = self._send([call for _, call in given])[-len(given) :]
-        return [
+        answers = [
             StatementResult(form.rows(one), one.rowcount)
             for (form, _), one in zip(given, found, strict=True)
         ]
+        if along:
+            self._answer_along = answers.pop()
+        return answers
+
+    def ask_along(self, question: Question) -> None:
+        """Ask a question with the next ones of `execute_all`, if that can be in one message."""
+        if self._batches:
+            self._along = question
+
+    def answered_along(self) -> StatementResult | None:
+        """Return the answer to what was asked along, the first time; None: it wasn't."""
+        answer, self._answer_along = self._answer_along, None
+        return answer
 
     @property
     def reads_arrays(self) -> bool:
@@ -225,7 +247,22 @@ class Connection:
             form, result = self._last
             result.fill(form.rows(written), written.rowcount)
         elif self._waiting:
-            self._send([])
+            self._send([], ending=self._end_with_writes(ending))
+
+    def _end_with_writes(self, ending: str | None) -> list[Call]:
+        """Return what ends the transaction, if it may go with what the transaction stores."""
+        driver = self._driver
+        if (
+            ending is None
+            or driver is None
+            # a session that the server has ended isn't known as such before it answers
+            or self._beginning
+            or self._plain.engine.dispatch.commit
+            or not driver.may_end_with_writes(self._pooled)
+        ):
+            return []
+        self.is_ending = True
+        return [(ending, (), False)]
 
     def _call(
         self, driver: StatementDriver, statement: Compiled, values: Any
@@ -274,7 +311,7 @@ class Connection:
         for _ in waiting:
             self._statements.sent()
         if rows and LIMIT in self.info:
-            waiting = limited(
+            waiting, rows = limited(
                 self.dialect, self._driver, waiting, rows, self.info[LIMIT], self._waits is None
             )
         calls = [*beginning, *waiting, *ending]
@@ -289,7 +326,8 @@ class Connection:
             # without a text, the message had no other statement
             self.awaited = rows.get(text) if text is not None else next(iter(rows.values()), None)
             self.is_ending &= not self._driver.stopped_before_the_last(error)
-            self._raise(error, "; ".join(text for text, _, _ in calls), calls[-1][1])
+            _, values, _ = next((call for call in calls if call[0] == text), calls[-1])
+            self._raise(error, "; ".join(text for text, _, _ in calls), values)
         finally:
             self._statements.end()
 

@@ -32,7 +32,7 @@ _SHORT_WAITS, _EACH_ROW = 2, 0.001
 _OF_SILENCE = 6 / 7
 #: How many rows a message locks without a limit, if it waits shortly for each. On PostgreSQL the
 #: limit costs two small statements, which a usual claim goes without
-_NEEDS_NONE = {"postgresql": 2}
+_NEEDS_NONE = 2
 _SETS_LIMIT = "set_config('statement_timeout'"
 #: PostgreSQL's limit for a statement becomes so many seconds, and what it was before. As they have
 #: a value, the statements are prepared like others. A setting of the transaction keeps what it was
@@ -70,8 +70,10 @@ def limited(
     rows: Mapping[str, Awaited],
     limit: float,
     patient: bool,
-) -> list[Call]:
+) -> tuple[list[Call], Mapping[str, Awaited]]:
     """Return the calls of a message with what limits its waits, if they lock several rows.
+
+    Return also what each call then locks.
 
     An operator's own shorter limit for statements stays.
 
@@ -81,8 +83,8 @@ def limited(
     :param patient: whether the transaction waits for longer than shortly
     """
     count = sum(awaited.count for awaited in rows.values())
-    if count <= (1 if patient else _NEEDS_NONE.get(dialect.name, 1)):
-        return calls
+    if count <= (1 if patient else _NEEDS_NONE):
+        return calls, rows
     if not patient:
         limit = min(limit, _SHORT_WAITS + _EACH_ROW * count)
     places = [place for place, (text, _, _) in enumerate(calls) if text in rows]
@@ -91,13 +93,15 @@ def limited(
     if dialect.name == "postgresql":
         begin = _call(driver, _BEGIN, seconds=each)
         end = _call(driver, _END, own="berth.statement_timeout")
-        return [*calls[:first], begin, *calls[first:last], end, *calls[last:]]
+        return [*calls[:first], begin, *calls[first:last], end, *calls[last:]], rows
     if dialect.name in MYSQL and getattr(dialect, "is_mariadb", False):
-        return [
-            (_mariadb_limit(each) + text, values, many) if text in rows else (text, values, many)
+        prefix = _mariadb_limit(each)
+        prefixed = [
+            (prefix + text, values, many) if text in rows else (text, values, many)
             for text, values, many in calls
         ]
-    return calls
+        return prefixed, {prefix + text: awaited for text, awaited in rows.items()}
+    return calls, rows
 
 
 def note_if_stopped(error: BaseException, text: str | None, rows: Mapping[str, Awaited]) -> None:

@@ -45,6 +45,8 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
     """
     if engine.dialect.name == "sqlite":
         return Mode(engine, _sending("BEGIN")), Mode(engine, _sending("BEGIN IMMEDIATE"))
+    if engine.dialect.driver == "pymysql":
+        return Mode(engine, _sending("BEGIN")), Mode(engine, _begin_pymysql_write, "COMMIT")
     if engine.dialect.name in MYSQL:
         return Mode(engine, _begin_nothing), Mode(engine, _begin_mysql_write)
     if engine.dialect.driver == "psycopg":
@@ -95,3 +97,8 @@ def _begin_mysql_write(connection: Connection, longer: bool) -> None:
         connection.begin(wait_longer(connection.info))
     # for this transaction alone; SQLAlchemy would set the session's level and then set it back
     connection.begin("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+
+def _begin_pymysql_write(connection: Connection, longer: bool) -> None:
+    _begin_mysql_write(connection, longer)
+    connection.begin("BEGIN")

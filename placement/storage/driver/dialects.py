@@ -9,6 +9,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.pool import NullPool, StaticPool
 
 from placement.storage.driver.database_settings import DatabaseSettings
+from placement.storage.driver.mysql_batches import MULTI_STATEMENTS
 
 #: for a backend: the driver we ship with, and the extra that installs it
 PREFERRED_DRIVERS = {
@@ -204,6 +205,10 @@ def prepare(
             url = url.difference_update_query([limit])
             if seconds and not patient:
                 arguments[limit] = seconds
+        if driver == "pymysql":
+            # as with psycopg below: Berth begins transactions itself
+            arguments["autocommit"] = True
+            url = _with_flag(url, MULTI_STATEMENTS)
     elif driver == "psycopg":
         silence = None if patient else _seconds(url, "read_timeout") or None
         url = url.difference_update_query(["read_timeout"])
@@ -217,6 +222,14 @@ def prepare(
         # saves one query for each new connection
         options["use_native_hstore"] = False
     return url, options | {"connect_args": arguments}, silence
+
+
+def _with_flag(url: sa.URL, flag: int) -> sa.URL:
+    """Return the URL of a MySQL database with one more flag of the session."""
+    given = url.query.get("client_flag", "0")
+    if not isinstance(given, str) or not given.isdecimal():
+        raise DatabaseUnusable("client_flag in the database URL is no number.")
+    return url.update_query_dict({"client_flag": str(int(given) | flag)})
 
 
 def _seconds(url: sa.URL, name: str) -> int:

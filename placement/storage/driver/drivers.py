@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import PoolProxiedConnection
 
+from placement.storage.driver import mysql_batches
 from placement.storage.driver.postgresql_sessions import BATCHES, PREPARED
 
 #: parameters are written as `$1`, `$2`, …
@@ -75,6 +76,34 @@ class StatementDriver:
         It returns the only row of each statement. None: the driver has no such function.
         """
         return None
+
+    def may_end_with_writes(self, pooled: PoolProxiedConnection) -> bool:
+        """Return whether COMMIT can go in one message with writes whose answers nobody needs.
+
+        The server has answered in this transaction already.
+        """
+        return False
+
+
+class PyMySQLDriver(StatementDriver):
+    """MariaDB's and MySQL's: several statements go in one message."""
+
+    def batches(self, pooled: PoolProxiedConnection) -> bool:
+        return pooled.info.get(BATCHES, False)
+
+    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
+        if not self.batches(pooled):
+            return super().run(pooled, calls)
+        return mysql_batches.run(pooled.driver_connection, calls)
+
+    def may_end_with_writes(self, pooled: PoolProxiedConnection) -> bool:
+        return self.batches(pooled) and not mysql_batches.is_heard(pooled.driver_connection)
+
+    def stopped_before_the_last(self, error: BaseException) -> bool:
+        return mysql_batches.stopped_before_the_last(error)
+
+    def text_of(self, error: BaseException) -> str | None:
+        return mysql_batches.text_of(error)
 
 
 class PsycopgDriver(StatementDriver):
@@ -152,6 +181,7 @@ def _arrays(pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
     return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
 
 
+_DRIVERS = {"psycopg": PsycopgDriver, "pymysql": PyMySQLDriver}
 _SQLITE: list[StatementDriver] = []
 
 
@@ -163,7 +193,7 @@ def driver_of(engine: sa.Engine) -> StatementDriver:
     """
     dialect = engine.dialect
     if dialect.name != "sqlite":
-        return PsycopgDriver(dialect) if dialect.driver == "psycopg" else StatementDriver(dialect)
+        return _DRIVERS.get(dialect.driver, StatementDriver)(dialect)
     if not _SQLITE:
         _SQLITE.append(StatementDriver(dialect))
     return _SQLITE[0]

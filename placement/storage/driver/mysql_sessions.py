@@ -8,6 +8,8 @@ from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.storage.driver.dialects import LONGEST_LOCK
+from placement.storage.driver.mysql_batches import LONGEST, end_only_what_is_open, takes_several
+from placement.storage.driver.postgresql_sessions import BATCHES
 
 #: key in the `info` of a connection to a node of a Galera cluster; the value is a number other than
 #: 0, made from the node's name
@@ -40,6 +42,9 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
     :param read_only: whether the server refuses to write
     """
 
+    if engine.dialect.driver == "pymysql":
+        end_only_what_is_open(engine)
+
     # before SQLAlchemy finds out what the mode says of quotation marks
     @event.listens_for(engine, "connect", insert=True)
     def connect(connection: Any, record: ConnectionPoolEntry) -> None:
@@ -64,6 +69,8 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
             logged = variables.get("log_bin"), variables.get("binlog_format")
             record.info[LOGS_STATEMENTS] = logged == ("ON", "STATEMENT")
             record.info[LONGEST_STATEMENT] = int(variables["max_allowed_packet"])
+            if engine.dialect.driver == "pymysql" and record.info[LONGEST_STATEMENT] >= LONGEST:
+                record.info[BATCHES] = takes_several(cursor)
             if variables.get("wsrep_on") == "ON":
                 record.info[CLUSTER] = 1 + zlib.crc32(variables["wsrep_node_name"].encode())
                 # each transaction sees all that was committed before on any node of the cluster

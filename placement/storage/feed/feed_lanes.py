@@ -116,6 +116,15 @@ def take(connection: Connection, count: int) -> Stretch:
     return open_lane(connection, here, count) if stretch is None else stretch
 
 
+def ask_along(connection: Connection) -> None:
+    """Look for a free lane with the next message, if that saves one.
+
+    It is locked from then on. Nobody waits for a lane, so it may be locked before other rows.
+    """
+    if not connection.dialect.update_returning:
+        connection.ask_along((_FREE_AND_STATE, {"here": home(connection)}))
+
+
 def home(connection: Connection) -> int:
     """Return whose lanes this session uses: the number of a cluster's node; 0 without a cluster."""
     return int(connection.info.get(CLUSTER, 0))
@@ -136,11 +145,12 @@ def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
     if connection.dialect.update_returning:
         found = connection.execute(_ADVANCE_FREE, {**advance(here), "count": count}).first()
         return None if found is None else Stretch(found[0], found[1] - count + 1, found[2])
-    found = connection.execute(_FREE_AND_STATE, {"here": here}).first()
+    asked = connection.answered_along() or connection.execute(_FREE_AND_STATE, {"here": here})
+    found = asked.first()
     if found is None:
         return None
     lane, position, mark = found
-    connection.execute(
+    connection.later(
         _ADVANCE_KNOWN,
         {
             "here": here,
