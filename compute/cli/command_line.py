@@ -87,6 +87,7 @@ def load_configuration(
     from oslo_config import cfg
 
     from compute import config
+    from placement.config import misspelt
 
     try:
         conf = config.load(config_arguments, overrides=overrides)
@@ -101,6 +102,9 @@ def load_configuration(
         raise UnusableInput(error) from error
     if not conf.debug:
         _keep_to_files(logging.getLogger())
+    for sentence in misspelt.told(conf):
+        # not said as an error, which could become the command's answer in JSON
+        print(f"{PROGRAM}: {sentence}", file=sys.stderr)
     return conf
 
 

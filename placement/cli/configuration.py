@@ -14,11 +14,12 @@ from oslo_config import cfg
 from placement import config
 from placement.app import Policy, list_rules, open_database, why_unusable
 from placement.cli.failure import line_of
-from placement.config import logs, misspelt, sources
+from placement.config import logs, sources
 from placement.extensions.monitoring.access import networks
 from placement.http.environ import Environ
 from placement.http.identity.authentication import authenticated
 from placement.http.probes import healthcheck
+from placement.wsgi.loading import warn
 
 LOG = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class ConfigurationInForce:
         Wait for the database. Raises errors that are told in one line (placement.cli.failure).
         """
         logs.set_up(self.conf, config.PROJECT)
-        _warn_of_misspelt(self.conf)
+        warn(self.conf)
         self.policy = self._check_parts(self.conf, wait=True)
 
     def reload(self) -> None:
@@ -73,7 +74,7 @@ class ConfigurationInForce:
             conf = self._load_again()
             self._check_values(conf)
             logs.set_up(conf, config.PROJECT)
-            _warn_of_misspelt(conf)
+            warn(conf)
             # while the database can't be reached, a worker answers 503
             policy = self._check_parts(conf, wait=False)
         # whatever is wrong with it, the old configuration can serve
@@ -133,11 +134,6 @@ class ConfigurationInForce:
         # closed, so that workers don't inherit its connections
         open_database(conf, wait=wait).close()
         return policy
-
-
-def _warn_of_misspelt(conf: cfg.ConfigOpts) -> None:
-    for sentence in misspelt.told(conf):
-        LOG.warning("%s", sentence)
 
 
 def _nothing(environ: Environ, start_response: Callable[..., object]) -> list[bytes]:

@@ -14,9 +14,9 @@ from placement.cli import (
     compare_options,
     openapi_command,
 )
-from placement.cli.failure import FAILED, told
+from placement.cli.failure import FAILED, say, told
 from placement.compare import exit_codes
-from placement.config import sources
+from placement.config import misspelt, sources
 from placement.installation import our_version, refuse_shared_environment
 
 PROGRAM = "placement-manage"
@@ -82,6 +82,8 @@ def _read(conf: cfg.ConfigOpts, argv: list[str]) -> bool:
     if conf.command.run is None:
         conf.command.help()
         return False
+    for sentence in misspelt.told(conf):
+        say(PROGRAM, sentence, as_json=False)
     return True
 
 

@@ -8,8 +8,8 @@ from oslo_config import cfg
 from oslo_upgradecheck import common_checks, upgradecheck
 
 from placement import config, installation
-from placement.cli.failure import told
-from placement.config import sources
+from placement.cli.failure import say, told
+from placement.config import misspelt, sources
 from placement.installation import our_version
 
 PROGRAM = "placement-status"
@@ -126,6 +126,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     with told(PROGRAM):
         sources.read(conf, arguments, PROGRAM, version=our_version())
+        for sentence in misspelt.told(conf):
+            say(PROGRAM, sentence, as_json=False)
     return upgradecheck.run(conf)
 
 

@@ -28,13 +28,29 @@ OPTIONS = [
     cfg.IntOpt(
         "connection_recycle_time",
         default=3600,
-        help="Seconds after which a pooled connection is replaced.",
+        min=-1,
+        help="Seconds after which a pooled connection is replaced; -1: never.",
     ),
-    cfg.IntOpt("max_pool_size", help="Maximum number of connections that the pool keeps open."),
-    cfg.IntOpt("max_overflow", help="Maximum number of connections beyond the pool's size."),
-    cfg.IntOpt("pool_timeout", help="Seconds to wait for a free connection of the pool."),
-    cfg.IntOpt("max_retries", default=10, help="Attempts to connect at start; -1: no limit."),
-    cfg.IntOpt("retry_interval", default=10, help="Seconds between attempts to connect at start."),
+    cfg.IntOpt(
+        "max_pool_size",
+        min=0,
+        help="Maximum number of connections that the pool keeps open; 0: no limit.",
+    ),
+    cfg.IntOpt(
+        "max_overflow",
+        min=-1,
+        help="Maximum number of connections beyond the pool's size; -1: no limit.",
+    ),
+    cfg.IntOpt("pool_timeout", min=0, help="Seconds to wait for a free connection of the pool."),
+    cfg.IntOpt(
+        "max_retries", default=10, min=-1, help="Attempts to connect at start; -1: no limit."
+    ),
+    cfg.IntOpt(
+        "retry_interval",
+        default=10,
+        min=0,
+        help="Seconds between attempts to connect at start.",
+    ),
     cfg.IntOpt(
         "connection_debug",
         default=0,

@@ -22,13 +22,15 @@ _ALIKE = 0.87
 Names = Mapping[str, frozenset[str]]
 
 
-def told(conf: cfg.ConfigOpts) -> list[str]:
+def told(conf: cfg.ConfigOpts, environ: bool = True) -> list[str]:
     """Return a sentence about each option of the files and the environment that is nobody's.
 
     :param conf: the files were read, and all options but keystonemiddleware's are registered
+    :param environ: whether the environment was read, too
     """
     of_files = _sentences(conf, _known(conf))
-    return list(dict.fromkeys([*of_files, *_of_environment(_known(conf, with_old=False))]))
+    of_environment = _of_environment(_known(conf, with_old=False)) if environ else ()
+    return list(dict.fromkeys([*of_files, *of_environment]))
 
 
 def _of_environment(known: Names) -> Iterator[str]:

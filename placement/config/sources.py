@@ -19,19 +19,32 @@ VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
 
 
 class NotConfigured(cfg.RequiredOptError):
-    """An option is missing; the message says where it goes, and what is misspelt there."""
+    """An option is missing; the message says where it goes, and what is misspelt there.
 
-    def __init__(self, missing: cfg.RequiredOptError, conf: cfg.ConfigOpts, program: str) -> None:
+    :param asked: the files that the caller named; None: the usual places were searched
+    :param environ: whether the environment was read
+    """
+
+    def __init__(
+        self,
+        missing: cfg.RequiredOptError,
+        conf: cfg.ConfigOpts,
+        program: str,
+        asked: Sequence[str] | None,
+        environ: bool,
+    ) -> None:
         super().__init__(missing.opt_name, missing.group)
-        names = dict.fromkeys(f"{name}.conf" for name in (PROJECT, program))
-        usual = " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
         files = [*(conf.config_file or ()), *(conf.config_dir or ())]
+        if files:
+            where = f"write it into {' or '.join(files)}."
+        elif asked is not None:
+            where = "no configuration file was named."
+        else:
+            names = dict.fromkeys(f"{name}.conf" for name in (PROJECT, program))
+            usual = " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
+            where = f"no configuration file found in {searched()} ({usual})."
         # the line that should have set it may be there, with a name that nobody reads
-        self._where = (
-            " ".join([f"write it into {' or '.join(files)}.", *misspelt.told(conf)])
-            if files
-            else f"no configuration file found in {searched()} ({usual})"
-        )
+        self._where = " ".join([where, *misspelt.told(conf, environ)])
 
     def __str__(self) -> str:
         return f"{super().__str__()}: {self._where}"
@@ -67,6 +80,7 @@ def read(
     :param environ: whether `OS_<GROUP>__<OPTION>` variables are read
     :param version: what the option `--version` prints; None: there is no such option
     """
+    asked = files
     folders: list[str] | None = []
     if files is None:
         files, folders = named_sources() if environ else (None, None)
@@ -82,7 +96,7 @@ def read(
         )
     except cfg.RequiredOptError as missing:
         check_values(conf)
-        raise NotConfigured(missing, conf, program) from missing
+        raise NotConfigured(missing, conf, program, asked, environ) from missing
     except NO_SUCH_NAME:
         check_values(conf)
         raise

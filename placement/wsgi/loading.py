@@ -13,6 +13,7 @@ from placement import config
 from placement.app import Policy, create_app, import_all, metrics_layout
 from placement.config import logs, misspelt
 from placement.extensions.monitoring.counting import Counting
+from placement.extensions.names.names_file import NamesFile
 from placement.http.environ import WSGIApplication
 from placement.installation import refuse_shared_environment
 from placement.wsgi.collection import settle
@@ -31,8 +32,7 @@ def configured() -> WSGIApplication:
     refuse_shared_environment()
     conf = config.load()
     logs.set_up(conf, config.PROJECT)
-    for sentence in misspelt.told(conf):
-        LOG.warning("%s", sentence)
+    warn(conf)
     application = load(conf, counting=Counting.under_other_servers(metrics_layout(), os.environ))
     # a server may load the service before it forks its workers
     os.register_at_fork(before=share)
@@ -41,6 +41,13 @@ def configured() -> WSGIApplication:
         # it forks without telling Python
         share()
     return application
+
+
+def warn(conf: cfg.ConfigOpts) -> None:
+    """Log what serves nobody: options that nobody reads, a file of names that can't be used."""
+    for sentence in misspelt.told(conf):
+        LOG.warning("%s", sentence)
+    NamesFile(conf.berth.names_file).text()
 
 
 def load(

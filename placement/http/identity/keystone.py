@@ -3,9 +3,11 @@
 import contextlib
 import importlib.util
 import logging
+import ssl
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from keystoneauth1 import exceptions as keystone_errors
@@ -204,12 +206,38 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
 
 
 def _check_address(conf: cfg.ConfigOpts) -> None:
-    """Raise IdentityUnusable if keystone's URL is none: every request would be answered 503."""
-    address = login_option(conf, "auth_url")
-    if address and not address.lower().startswith(("http://", "https://")):
+    """Raise IdentityUnusable if every request would be answered 503.
+
+    That is so if keystone's URL is none, or a file for TLS can't be used.
+    """
+    address = (login_option(conf, "auth_url") or "").lower()
+    if address and not address.startswith(("http://", "https://")):
         raise IdentityUnusable(
             f"[{GROUP}]auth_url is not a URL. Write it as http://host:port/v3 or https://host/v3."
         )
+    options = conf[GROUP]
+    if not address.startswith("https://"):
+        return
+    if options.cafile and not options.insecure:
+        _check_file("cafile", options.cafile, _certificates)
+    for name in ("certfile", "keyfile"):
+        if options[name]:
+            _check_file(name, options[name], lambda path: path.open("rb").close())
+
+
+def _check_file(name: str, path: str, read: Callable[[Path], object]) -> None:
+    try:
+        read(Path(path))
+    # ssl.SSLError is one, too
+    except OSError as error:
+        text = error.strerror or error
+        raise IdentityUnusable(f"[{GROUP}]{name}: {path} can't be used: {text}.") from error
+
+
+def _certificates(path: Path) -> None:
+    """Read the certificates of a file, or find their folder. Raises OSError."""
+    if not path.is_dir():
+        ssl.create_default_context(cafile=str(path))
 
 
 def _check_cache(options: Any) -> None:

@@ -44,6 +44,18 @@ def status(conf):
         return client.get("/resource_providers").status_code
 
 
+def test_what_is_missing_is_told_by_what_was_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONECTION", "sqlite://")
+    with pytest.raises(cfg.RequiredOptError, match=r"no configuration file was named\.$"):
+        PlacementDirect.configured(files=[], environ=False)
+    with pytest.raises(cfg.RequiredOptError, match="Do you mean OS_PLACEMENT_DATABASE__CONN"):
+        PlacementDirect.configured(files=[])
+    path = tmp_path / "some.conf"
+    path.touch()
+    with pytest.raises(cfg.RequiredOptError, match=rf"write it into {path}\.$"):
+        PlacementDirect.configured(files=[str(path)], environ=False)
+
+
 def test_nothing_has_to_be_registered(file):
     assert status(parsed(file)) == 200
 

@@ -44,6 +44,17 @@ class TestTheDatabase:
         )
         assert not (host.folder / "other.db").exists()
 
+    def test_whose_variable_is_misspelt(self, sqlite_site, monkeypatch):
+        sqlite_site.url = f"sqlite:///{sqlite_site.folder}/other.db"
+        sqlite_site.configure()
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONECTION", "sqlite://")
+        misspelt, missing = sqlite_site.run("tree").err.splitlines()
+        assert misspelt == (
+            "nova-manage: OS_PLACEMENT_DATABASE__CONECTION: nobody reads this variable. "
+            "Do you mean OS_PLACEMENT_DATABASE__CONNECTION?"
+        )
+        assert "There is no placement database" in missing
+
     @pytest.mark.parametrize(("command", "code"), UNUSABLE.items())
     def test_without_a_schema(self, host, command, code):
         sqlite3.connect(host.folder / "empty.db").close()

@@ -43,6 +43,13 @@ def synced(path, run):
     return path
 
 
+def test_a_variable_that_nobody_reads_is_told(path, run, monkeypatch):
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__MAX_RETRIESS", "1")
+    code, _, err = run("db", "version")
+    assert code == 0
+    assert "placement-manage: OS_PLACEMENT_DATABASE__MAX_RETRIESS: nobody reads this" in err
+
+
 def execute(path, *statements):
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         return [connection.execute(statement).fetchall() for statement in statements][-1]
@@ -120,7 +127,7 @@ def test_without_configuration_the_error_says_where_files_are_searched(run, monk
     assert err == (
         "placement-manage: value required for option connection in group [placement_database]: "
         "no configuration file found in ~/.placement, ~, /etc/placement and /etc (placement.conf "
-        "or placement-manage.conf or placement.conf.d/*.conf)\n"
+        "or placement-manage.conf or placement.conf.d/*.conf).\n"
     )
 
 

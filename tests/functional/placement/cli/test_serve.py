@@ -258,7 +258,7 @@ def test_configuration_without_a_database_names_the_option(refused):
         1,
         "placement-api: value required for option connection in group [placement_database]: "
         "no configuration file found in ~/.placement, ~, /etc/placement and /etc "
-        "(placement.conf or placement.conf.d/*.conf)\n",
+        "(placement.conf or placement.conf.d/*.conf).\n",
     )
 
 

@@ -221,6 +221,13 @@ def test_usage_names_the_command(path, capsys):
     assert "usage: placement-status upgrade [-h] [--json] check" in capsys.readouterr().err
 
 
+def test_a_variable_that_nobody_reads_is_told(synced, monkeypatch, capsys):
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__MAX_RETRIESS", "1")
+    assert status.main(["upgrade", "check"]) == 0
+    said = capsys.readouterr().err
+    assert "placement-status: OS_PLACEMENT_DATABASE__MAX_RETRIESS: nobody" in said
+
+
 def test_the_variable_of_servers_names_the_configuration(synced, check, monkeypatch, tmp_path):
     monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION")
     monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))

@@ -61,6 +61,12 @@ def reload(capsys):
     return reload
 
 
+def test_a_file_of_names_that_is_not_there_is_told_at_the_start(in_force, tmp_path, capsys):
+    in_force(f"{RIGHT}\nnames_file = {tmp_path}/names.json\n")
+    said = capsys.readouterr().err
+    assert f"names_file {tmp_path}/names.json: The file of names can't be" in said
+
+
 def may_reshape(started):
     return "service" in started.conf.berth.noauth2_admin_roles
 

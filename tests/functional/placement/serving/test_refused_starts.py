@@ -109,6 +109,10 @@ def test_a_file_that_is_no_text_is_named(refused, tmp_path):
         ),
         (b"[api]\nauth_strategy = noauth2\n", "group [placement_database]: write it into"),
         (
+            b"[placement_database]\nconnection = sqlite://\nmax_pool_size = -1\n",
+            "Should be greater than or equal to 0",
+        ),
+        (
             b"[placement_database]\nconnection = mysql://a:hun$ter2@b/c\n",
             "[placement_database]connection has a $ that names no other option. Write $$ for",
         ),
@@ -155,6 +159,20 @@ def test_a_keystone_whose_url_is_none(refused):
     line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **options)
     assert "A value of [keystone_authtoken] has a $" in line
     assert "ter2" not in line
+
+
+@pytest.mark.parametrize("name", ["cafile", "certfile", "keyfile"])
+def test_a_file_for_keystone_s_tls_that_can_not_be_used(refused, tmp_path, name):
+    given = {"auth_url": "https://keystone.example/v3", "auth_type": "password"}
+    given |= {"www_authenticate_uri": "https://keystone.example", name: f"{tmp_path}/it"}
+    options = {f"OS_KEYSTONE_AUTHTOKEN__{key.upper()}": value for key, value in given.items()}
+    said = f"[keystone_authtoken]{name}: {tmp_path}/it can't be used: "
+    line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **options)
+    assert f"{said}No such file or directory." in line
+    if name == "cafile":
+        (tmp_path / "it").write_text("no certificate")
+        line = refused("--port", str(free_port()), OS_API__AUTH_STRATEGY="keystone", **options)
+        assert f"{said}[X509" in line
 
 
 def test_addresses_and_backends_that_are_none(refused):

@@ -213,7 +213,7 @@ def test_without_any_file_the_message_says_where_files_are_searched(home, monkey
     assert str(missing.value) == (
         "value required for option connection in group [placement_database]: no configuration "
         "file found in ~/.placement, ~, /etc/placement, /etc and /snap/placement/etc/placement "
-        "(placement.conf or placement.conf.d/*.conf)"
+        "(placement.conf or placement.conf.d/*.conf)."
     )
 
 
