@@ -13,6 +13,9 @@ from placement.extensions.evacuation.movers import Demand
 #: the consumers' uuids by their demand
 Wanted = Mapping[Demand, Sequence[str]]
 
+#: more than all consumers of a class hold. A ratio may make capacities that 64 bits can't hold
+_ENDLESS = 2.0**43
+
 
 @dataclasses.dataclass(frozen=True)
 class _Free:
@@ -79,7 +82,7 @@ class FreeSums:
         if name not in self._known:
             cloud, forest = self._cloud, self._cloud.forest
             column = cloud.column(cloud.names.class_ids[name])
-            free = np.maximum(np.floor(column.capacities).astype(np.int64) - column.used, 0)
+            free = np.clip(np.floor(column.capacities) - column.used, 0, _ENDLESS).astype(np.int64)
             free = np.where(forest.alive[column.slots], free, 0)
             roots = forest.root[column.slots]
             sums = np.zeros(cloud.size, np.int64)

@@ -107,6 +107,14 @@ def test_adding_what_is_missing_is_enough_where_one_class_is_short(service):
     assert survives(service, [[A]], **{"if": change})["verdict"] == "possible"
 
 
+def test_what_has_no_end_is_not_missing(service):
+    """The capacity is beyond what integers of 64 bits hold."""
+    hosts(service, A, VCPU=4, DISK_GB=4)
+    provider(service, "endless", B, VCPU={"total": 4, "allocation_ratio": 1e38})
+    hold(service, ONE, **{A: {"VCPU": 3, "DISK_GB": 2}})
+    assert survives(service, [[A]])["worst"][0]["missing"] == {"DISK_GB": 2}
+
+
 def test_a_host_that_nobody_uses_can_be_lost(service):
     hosts(service, A, VCPU=4)
     assert counts(survives(service)) == all_of("possible", 1, 1)
