@@ -1,6 +1,6 @@
-"""How many moves it takes at least until a number of consumers fit."""
+"""How many moves it takes at least until a number of consumers fit, or that no moves are enough."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,21 @@ def at_most(
     fits = capacity.fits()
     by_tree = capacity.upper
     return fits.upper, by_tree if int(by_tree.sum()) == fits.upper else None
+
+
+def shortages(cloud: Snapshot, wanted: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    """Yield each class of which less is free in all than is wanted, both amounts behind it.
+
+    Who moves takes as much elsewhere as it gives back. So no moves are enough then, as long as
+    nobody asks for less than it holds.
+    """
+    for name, amount in wanted.items():
+        column = cloud.column(cloud.names.class_ids[name])
+        # what is over its capacity gives nothing; a ratio may make it beyond what 64 bits hold
+        free = np.maximum(np.floor(column.capacities) - column.used, 0.0)
+        in_all = float(free[cloud.forest.alive[column.slots]].sum())
+        if in_all < amount:
+            yield name, amount, int(in_all)
 
 
 def most_with(moves: int, by_tree: Sequence[Numbers]) -> int:

@@ -14,8 +14,14 @@ from placement.candidates.request import CandidateRequest
 from placement.errors import BadRequest
 from placement.extensions.capacity.count import Capacity
 from placement.extensions.plans.clearing import Clearings
-from placement.extensions.plans.draft_plan import DraftPlan, Place, Seat, used_and_capacity
-from placement.extensions.plans.least_moves import at_most, most_with
+from placement.extensions.plans.draft_plan import (
+    DraftPlan,
+    Place,
+    Seat,
+    amount_of,
+    used_and_capacity,
+)
+from placement.extensions.plans.least_moves import at_most, most_with, shortages
 from placement.extensions.plans.looking import Places
 from placement.extensions.plans.occupants import Occupants
 from placement.extensions.plans.planner import MovePlan, MovePlanner
@@ -61,6 +67,8 @@ class Room:
     :param ended: whether the time was over before all was tried
     :param staying: how many consumers don't move because of their type, by type, as far as an
         answer tells it
+    :param short: a class of which all together can't have as much free as is asked for: its name,
+        how much is asked for, and how much can be free
     """
 
     cloud: Snapshot
@@ -74,6 +82,7 @@ class Room:
     least: int = 0
     ended: bool = False
     staying: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    short: tuple[str, int, int] | None = None
 
 
 def room(
@@ -118,6 +127,7 @@ class _RoomSearch:
         budgets: Callable[[], Budget],
     ) -> None:
         self._cloud, self._wish, self._budgets = cloud, wish, budgets
+        self._holders, self._requests = holders, terms.requests
         seconds = budgets().seconds
         self._end = None if seconds is None else time.thread_time() + seconds
         forest = None
@@ -151,6 +161,9 @@ class _RoomSearch:
         filled = self._filled(DraftPlan(self._cloud))
         if now.count >= self._wish.count or len(filled.claims) == self._wish.count:
             return self._found(None, exact=True, state=filled)
+        short = self._short()
+        if short is not None:
+            return dataclasses.replace(self._answer("impossible", exact=True), short=short)
         self._needs_moves = now.upper < self._wish.count or self._wish.count == 1
         least = self._least()
         if least is None:
@@ -187,6 +200,20 @@ class _RoomSearch:
         if self._wish.by is not None:
             exact = self._needs_moves and (sure or planner.best.amount == 0)
         return self._found(planner.best, exact)
+
+    def _short(self) -> tuple[str, int, int] | None:
+        """Return a class of which there can't be enough after any moves, see `Room`."""
+        demand = self._wish.request.demand
+        wanted = {name: amount * self._wish.count for name, amount in demand.items()}
+        for name, amount, free in shortages(self._cloud, wanted):
+            class_id = self._cloud.names.class_ids[name]
+            for one in self._holders.of_consumers(list(self._requests)):
+                held = amount_of([one], class_id)
+                if one.movable and held:
+                    free += max(held - one.request.demand.get(name, 0), 0)
+            if free < amount:
+                return name, amount, free
+        return None
 
     def _least(self) -> int | None:
         """Return how many moves it takes at least; None: even all of them wouldn't be enough."""

@@ -82,6 +82,11 @@ def message(room: Room, constraints: Constraints, names: Mapping[int, str]) -> s
         if constraints.count:
             text += f" {_noted(constraints.count)}"
         return f"{text} {_OTHERS}"
+    if room.short is not None:
+        name, wanted, free = room.short
+        return (
+            f"No moves make room: {name} {wanted} is asked for, and at most {free} is free in all."
+        )
     if room.verdict == "impossible":
         # a trait may be missing, for which no move helps
         return (

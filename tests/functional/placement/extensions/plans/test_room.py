@@ -17,7 +17,7 @@ from tests.functional.placement.extensions.evacuation.test_evacuations import (
     pool,
     provider,
 )
-from tests.functional.placement.small_cloud import expect, holding, numbered
+from tests.functional.placement.small_cloud import expect, holding, numbered, stock
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -148,6 +148,24 @@ def test_impossible(three):
     # each host has room if it were empty, and nobody has a place elsewhere
     answer = room(three, "resources=VCPU:8", limit={"moves": 10})
     assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+
+
+def test_more_than_is_free_in_all_is_impossible_after_any_moves(three):
+    answer = room(three, "resources=VCPU:8")
+    assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+    words = "No moves make room: VCPU 8 is asked for, and at most 7 is free in all."
+    assert answer["message"] == words
+    answer = room(three, "resources=VCPU:4", count=2)
+    assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+    # who moves may ask for less than it holds
+    less = room(three, "resources=VCPU:8", requests={TWO: "resources=VCPU:1"})
+    assert less["verdict"] != "impossible" or "free in all" not in less["message"]
+    assert room(three, "resources=VCPU:8", requests={ONE: "resources=VCPU:2"})["message"] == words
+    # what is over its capacity takes nothing from what is free elsewhere
+    path = f"/resource_providers/{C}/inventories"
+    generation = three.get(path).json["resource_provider_generation"]
+    expect(three.put(path, stock(generation, VCPU=1)), 200)
+    assert "at most 5 is free" in room(three, "resources=VCPU:8")["message"]
 
 
 def test_more_moves_than_may_be(service):
@@ -383,7 +401,7 @@ def test_no_plan_counts_on_a_pool_that_is_taken_away(service):
 )
 def test_who_leaves_during_the_question_proves_nothing(three, monkeypatch, query, terms):
     """At the moment of the cloud, ONE holds something that it could hold elsewhere."""
-    provider(three, "d", D, VCPU=2)
+    provider(three, "d", D, VCPU=3)
     hold(three, numbered("c", 5), **{D: {"VCPU": 2}})
     clouds = WhatIf.before_and_after
 
