@@ -16,7 +16,8 @@ from tests import leftovers
 from tests.patience import PATIENCE
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.functional.compute.imported"])
+PRELOADED = "tests.functional.compute.imported"
+PROCESSES.set_forkserver_preload([PRELOADED])
 
 
 @pytest.fixture(scope="session")

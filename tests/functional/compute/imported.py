@@ -4,22 +4,18 @@ The commands also need the service, which they run in their own process.
 """
 
 import importlib
+import pkgutil
 
+import compute.cli
 from placement.app import import_all
 
-COMMANDS = (
-    "adopt_provider",
-    "audit",
-    "devices",
-    "drain",
-    "heal_allocations",
-    "migrate_compute_inventory",
-)
-for command in (*COMMANDS, "nova_manage", "tree", "agent", "berth_compute"):
-    importlib.import_module(f"compute.cli.{command}")
+for command in pkgutil.walk_packages(compute.cli.__path__, "compute.cli."):
+    importlib.import_module(command.name)
 for module in (
     "placement.direct",
     "tests.functional.compute.compute_host",
+    # what a forked process needs to begin
+    "tests.functional.compute.forked",
     "tests.functional.compute.maintenance.drivers",
     "virt.fake",
     "virt.host",
