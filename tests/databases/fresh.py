@@ -102,8 +102,12 @@ class PostgreSQLCopies(Databases):
             self._do(f"CREATE DATABASE {name}")
         else:
             self._prepare()
-            self._do(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+            self._do(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}{self._files()}")
         return self._server.url(name)
+
+    def _files(self) -> str:
+        """Since version 15, the server copies block by block, which takes three times as long."""
+        return " STRATEGY file_copy" if self._administrator.info.server_version >= 150000 else ""
 
     def _prepare(self) -> None:
         found = "SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate"
