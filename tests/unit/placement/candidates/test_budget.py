@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
-from placement.candidates.ended_search import what_ended
+from placement.candidates.ended_search import error_of, what_ended
 
 
 class Clock:
@@ -88,3 +88,25 @@ def test_many_seconds_are_told_as_a_plain_number():
     budget = Budget(300, None)
     budget.shorten(123.456)
     assert what_ended(OutOfTime(), budget) == "after 123.46 seconds, which were all that it had"
+
+
+class Tree:
+    """A tree with more combinations than a search can look through."""
+
+    root = None
+
+    def options(self):
+        return [("_a", 1), ("_b", 12), ("_c", 12), ("", 12)]
+
+    def combinations(self):
+        return 10**15
+
+
+def test_what_was_too_much_to_look_through_is_told():
+    assert str(error_of(OutOfTime(Tree(), 7), None, Budget(3, None))) == (
+        "The search for allocation candidates was ended after 3 seconds "
+        "([berth]search_time_limit), before it was finished. In a tree there are about 10^15 "
+        "combinations to look through: 12 providers for each of 3 groups or classes (_b, _c, "
+        "without suffix); 1 provider for group _a. There are at least 7 candidates. Ask for fewer "
+        "groups, for groups that fewer providers can serve, or with a limit."
+    )
