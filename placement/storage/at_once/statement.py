@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from placement.storage.database.compiled import Compiled, RowLock
 from placement.storage.database.connection import Connection, StatementResult
 from placement.storage.driver.list_parameters import among
-from placement.storage.feed import change_feed, feed_lanes
+from placement.storage.feed import change_feed, feed_append, feed_lanes
 from placement.storage.feed.feed_kinds import ChangeKind
 from placement.storage.tables import consumers, utcnow
 
@@ -85,8 +85,8 @@ def telling(
     :param changed: `changes`
     :param number: of these rows
     """
-    usual = (change_feed.needs_no_trimming(number), *conditions)
-    return change_feed.taking(changed, number, NOW, *usual)
+    usual = (feed_append.needs_no_trimming(number), *conditions)
+    return feed_append.taking(changed, number, NOW, *usual)
 
 
 def telling_usage(providers: Any, *conditions: sa.ColumnElement[bool]) -> tuple[sa.CTE, sa.CTE]:
@@ -109,7 +109,7 @@ def end(
     Return what the statement finds, which is known when the transaction has ended. See
     `Connection.end_with`.
     """
-    lane = feed_lanes.advance(feed_lanes.home(connection)) | change_feed.usual_values()
+    lane = feed_lanes.advance(feed_lanes.home(connection)) | {"trim_every": change_feed.TRIM_EVERY}
     return connection.end_with(write, {**lane, "now": utcnow(), **values}, repeatable)
 
 

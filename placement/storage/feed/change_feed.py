@@ -15,8 +15,8 @@ over to a copy without the last writes. Then the reader has to read all tables a
 """
 
 import dataclasses
-import datetime
 import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +26,7 @@ from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import parts
 from placement.storage.feed import feed_lanes
+from placement.storage.feed.feed_append import ADVANCE_AND_APPEND
 from placement.storage.feed.feed_kinds import NO_PROVIDER as NO_PROVIDER
 from placement.storage.feed.feed_kinds import ChangeKind as ChangeKind
 from placement.storage.feed.feed_lanes import NO_LANE
@@ -40,63 +41,6 @@ _AT_ONCE = 500
 _FEW_LANES = 32
 
 _INSERT = Compiled(sa.insert(provider_changes))
-
-
-def _given() -> sa.FromClause:
-    """Return the lists that `_append` gives to a statement as rows; `place` counts from 1."""
-    lists = (
-        sa.bindparam("providers", type_=sa.ARRAY(sa.Integer)),
-        sa.bindparam("kinds", type_=sa.ARRAY(sa.SmallInteger)),
-        sa.bindparam("uuids", type_=sa.ARRAY(sa.String)),
-    )
-    columns = (
-        sa.column("provider", sa.Integer),
-        sa.column("kind", sa.SmallInteger),
-        sa.column("uuid", sa.String),
-    )
-    unnested = sa.func.unnest(*lists).table_valued(*columns, with_ordinality="place")
-    return unnested.render_derived(name="given")
-
-
-def taking(
-    given: sa.FromClause,
-    count: sa.ColumnElement[int],
-    now: sa.ColumnElement[datetime.datetime],
-    *conditions: sa.ColumnElement[bool],
-) -> tuple[sa.CTE, sa.CTE]:
-    """Make the parts of PostgreSQL's statement that take positions of a free lane and append there.
-
-    Return the lane, with its last position, and what appends. It is no row, and nothing happens,
-    if none is free or a condition doesn't hold.
-
-    :param given: rows with `provider`, `kind`, `uuid` and `place`
-    :param count: the number of these rows
-    """
-    taken = feed_lanes.advance_free(count, *conditions).cte("taken")
-    row = {
-        "created_at": now,
-        "resource_provider_id": given.c.provider,
-        "kind": given.c.kind,
-        "lane": taken.c.id,
-        "position": taken.c.position - count + given.c.place,
-        "before": taken.c.before,
-        "resource_provider_uuid": given.c.uuid,
-    }
-    rows = sa.select(*row.values()).select_from(taken.join(given, sa.true()))
-    append = sa.insert(provider_changes).from_select(list(row), rows, include_defaults=False)
-    return taken, append.cte("appended")
-
-
-def needs_no_trimming(count: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Return the condition of `taking` that nothing has to be trimmed afterwards."""
-    every = sa.bindparam("trim_every", type_=sa.BigInteger)
-    before, after = change_lanes.c.position, change_lanes.c.position + count
-    return before - before % every == after - after % every
-
-
-_TAKEN, _APPENDING = taking(_given(), feed_lanes.COUNT, sa.bindparam("now", type_=sa.DateTime))
-#: returns the last position, or no row if no lane is free
-_ADVANCE_AND_APPEND = Compiled(sa.select(_TAKEN.c.position).add_cte(_APPENDING))
 
 
 def record(connection: Connection, provider_ids: Iterable[int], kind: ChangeKind) -> None:
@@ -142,11 +86,6 @@ def record_each(
         _trim(connection, 2 * max(TRIM_EVERY, len(kinds)))
 
 
-def usual_values() -> dict[str, int]:
-    """Return the values for `needs_no_trimming`."""
-    return {"trim_every": TRIM_EVERY}
-
-
 def _append(
     connection: Connection, kinds: Mapping[int, ChangeKind], deleted: Mapping[int, str]
 ) -> tuple[int, bool]:
@@ -160,7 +99,7 @@ def _append(
             "count": count,
             "now": now,
         }
-        last = connection.execute(_ADVANCE_AND_APPEND, feed_lanes.advance(here) | given)
+        last = connection.execute(ADVANCE_AND_APPEND, feed_lanes.advance(here) | given)
         if last.scalar() is not None:
             return last.scalar() - count + 1, False
         stretch = feed_lanes.open_lane(connection, here, count)
@@ -189,9 +128,8 @@ def _trim(connection: Connection, most: int) -> None:
     so that no writer waits here.
     """
     ids = provider_changes.c.id
-    oldest_kept = connection.execute(
-        sa.select(ids).order_by(ids.desc()).offset(KEPT - 1).limit(1)
-    ).scalar()
+    newest = sa.select(ids).order_by(ids.desc())
+    oldest_kept = connection.execute(newest.offset(KEPT - 1).limit(1)).scalar()
     if oldest_kept is None:
         return
     old = sa.select(ids).where(ids < oldest_kept, ids > 0).order_by(ids).limit(most)
@@ -227,14 +165,14 @@ class News:
 _LANES = sa.select(change_lanes.c.id, change_lanes.c.position, change_lanes.c.mark)
 _ALL_LANES = Compiled(_LANES)
 _WITHOUT_LANE = provider_changes.c.lane == sa.literal_column(str(NO_LANE), sa.BigInteger)
-#: these are one row, however many lanes there are
-_SUMS: tuple[sa.ColumnElement[Any], ...] = (
+#: one row, however many lanes there are: whether there are rows without a lane, and the totals of
+#: all lanes (see `is_behind`)
+TOTALS: tuple[sa.ColumnElement[Any], ...] = (
+    sa.exists().where(_WITHOUT_LANE),
     sa.func.count(change_lanes.c.id),
     sa.func.sum(change_lanes.c.position),
     sa.func.sum(change_lanes.c.mark),
 )
-#: whether there are rows without a lane, and the totals of all lanes: see `is_behind`
-TOTALS: tuple[sa.ColumnElement[Any], ...] = (sa.exists().where(_WITHOUT_LANE), *_SUMS)
 _TOTALS = Compiled(sa.select(*TOTALS))
 
 
@@ -302,7 +240,7 @@ def _state_and_rows(connection: Connection, cursor: Cursor) -> tuple[Cursor, lis
     found = connection.execute(_lanes_and_rows(len(places)), _values(places)).all()
     lanes = {lane: (position, mark) for lane, position, mark, _, kind in found if kind is None}
     rows = [row for row in found if row[4] is not None]
-    return Cursor(lanes), sorted(rows, key=_place)
+    return Cursor(lanes), sorted(rows, key=operator.itemgetter(0, 1))
 
 
 def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]]) -> list[Any]:
@@ -313,12 +251,8 @@ def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]
     found: list[Any] = []
     for part in parts(_places(lanes_seen), _AT_ONCE):
         rows = connection.execute(_after_places(len(part)), _values(part)).all()
-        found += sorted(rows, key=_place)
+        found += sorted(rows, key=operator.itemgetter(0, 1))
     return found
-
-
-def _place(row: Any) -> tuple[int, int]:
-    return row[0], row[1]
 
 
 def _places(lanes_seen: Mapping[int, tuple[int, int]]) -> list[tuple[int, int]]:
