@@ -9,7 +9,6 @@ process is not affected.
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import requests
@@ -118,12 +117,7 @@ class PlacementDirect:
             default_microversion=self._version,
         )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._http is not None:
             self._http.close()
         if self._service is not None:

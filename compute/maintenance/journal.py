@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from compute.report import SchedulerReportClient
@@ -106,12 +105,7 @@ class Journal:
         if cut_short:
             file.truncate(size - len(cut_short.encode()))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._file is not None:
             self._file.close()
 

@@ -9,7 +9,7 @@ import select
 import signal
 import socket
 import time
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Protocol, Self
 
 from oslo_config import cfg
@@ -143,13 +143,8 @@ class Signals(Interruption):
         self._handle(signal.SIGHUP, self._hang_up)
         return super().__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        super().__exit__(kind, error, traceback)
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__(*raised)
         signal.set_wakeup_fd(self._wakeup_before)
         self._wakes.close()
         self._woken_by.close()

@@ -3,7 +3,7 @@
 import contextlib
 import signal
 from collections.abc import Callable, Iterator
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -24,12 +24,7 @@ class Interruption:
             self._handle(number, self._stop)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -4,7 +4,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from compute.cli.output import drawn_file
@@ -41,12 +40,7 @@ class Text:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Do nothing: text needs no end."""
 
     def node(self, report: NodeReport) -> None:

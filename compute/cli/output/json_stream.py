@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from types import TracebackType
 from typing import IO, Any, Self
 
 from compute.report.wire.failures import why
@@ -32,14 +31,9 @@ class JSONStream:
         self._write(f"{',' if self._items else ''}\n{json.dumps(item)}")
         self._items += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         closing = dict(self.closing)
-        if error is not None and "error" not in closing:
+        if isinstance(error, BaseException) and "error" not in closing:
             told = "interrupted" if isinstance(error, KeyboardInterrupt) else why(error)
             told = told or type(error).__name__
             closing["error"] = " ".join(told.split())

@@ -1,7 +1,6 @@
 """A progress bar on a terminal, for commands that work through many items."""
 
 import sys
-from types import TracebackType
 from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -38,12 +37,7 @@ class Bar:
             self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         # before rich 14, the stop of a disabled bar prints an empty line
         if self._is_shown:
             self._progress.stop()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Protocol
 
 from compute import exceptions
@@ -84,12 +83,7 @@ class NopClaim:
     def __enter__(self) -> NopClaim:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if error is not None:
             self.abort()
 
