@@ -135,6 +135,6 @@ class _AsUser(TCPKeepAliveAdapter):
         self._header = header
         super().__init__()
 
-    def add_headers(self, request: Any, **options: Any) -> None:
+    def add_headers(self, request: Any, **options: object) -> None:
         """Add the header of the user; requests calls this for each request."""
         request.headers.setdefault("Authorization", self._header)

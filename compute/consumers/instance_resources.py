@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from compute.records.instance import Flavor
 from compute.requests.own_amounts import disk_gb
@@ -24,7 +23,7 @@ def usage_of(flavor: Flavor, booted_from_volume: bool) -> InstanceUsage:
     return InstanceUsage(flavor.vcpus, flavor.memory_mb, disk_gb(flavor, booted_from_volume))
 
 
-def generic_pci_devices(devices: Iterable[Mapping[str, Any]], instance_uuid: str) -> int:
+def generic_pci_devices(devices: Iterable[Mapping[str, object]], instance_uuid: str) -> int:
     """Return how many are whole PCI devices of the instance; SR-IOV functions don't count."""
     return sum(
         device.get("instance_uuid") == instance_uuid

@@ -170,12 +170,12 @@ class Questions:
             body["requests"] = dict(requests)
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
-    def make_room(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def make_room(self, body: Mapping[str, object]) -> dict[str, Any]:
         """Return which moves make room."""
         path = f"{PREFIX}/plans/room"
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))
 
-    def survives(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def survives(self, body: Mapping[str, object]) -> dict[str, Any]:
         """Return which losses of hosts can be absorbed."""
         path = f"{PREFIX}/plans/survives"
         return self._answer(lambda: self._transport.post(path, body, version=VERSION))

@@ -122,7 +122,7 @@ class Journal:
             }
         )
 
-    def append(self, entry: Mapping[str, Any]) -> None:
+    def append(self, entry: Mapping[str, object]) -> None:
         """Write an entry, whose fields are in the order of its kind.
 
         Raises NotNoted if it can't be written, and JournalUnusable if it is the first one and the

@@ -1,6 +1,7 @@
 """`openstack allocation candidate explain`."""
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -64,11 +65,11 @@ class ExplainCandidates(ShowOne):
         return tuple(shown), safe(tuple(shown.values()), parsed_args.formatter)
 
 
-def _trees(one: dict[str, Any]) -> str:
+def _trees(one: Mapping[str, object]) -> str:
     return "1 tree" if one["trees"] == 1 else f"{one['trees']} trees"
 
 
-def _reason(one: dict[str, Any]) -> str:
+def _reason(one: Mapping[str, object]) -> str:
     of = f" of group {one['group']}" if one["group"] else ""
     return f"{_trees(one)}: {one['reason']} {one['name']}{of}".rstrip()
 

@@ -1,6 +1,7 @@
 """`openstack capacity show` and `capacity evacuate`."""
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from compute.maintenance.fitting import WantedResources
@@ -109,7 +110,7 @@ class Evacuate(ShowOne):
         return tuple(shown), safe(tuple(shown.values()), parsed_args.formatter)
 
 
-def _fits(one: dict[str, Any]) -> str:
+def _fits(one: Mapping[str, object]) -> str:
     return f"{one['fits']}-{one['upper']}" if "upper" in one else f"{one['fits']}"
 
 

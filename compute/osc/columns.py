@@ -42,7 +42,7 @@ class LinesColumn(FormattableColumn):
         return hash(str(self.value))
 
 
-def safe(row: Sequence[Any], formatter: str) -> list[Any]:
+def safe(row: Sequence[object], formatter: str) -> list[Any]:
     """Return the values for a form of output.
 
     Forms without structure get texts, with control characters escaped: numbers by name as

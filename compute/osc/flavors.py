@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wanted_of(client_manager: Any, parsed_args: argparse.Namespace) -> WantedResources:
+def wanted_of(client_manager: object, parsed_args: argparse.Namespace) -> WantedResources:
     """Return what the options say. Refuse the command if they say nothing, or both."""
     if bool(parsed_args.flavor) == candidate_query.asks(parsed_args):
         refuse("Say what is to fit: either --resource and its like, or --flavor.")

@@ -1,6 +1,6 @@
 """How the commands of `openstack` ask placement's extensions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -62,15 +62,15 @@ class PlacementService:
                 return tree
         raise exceptions.CommandError(f"There is no resource provider {name_or_uuid!r}.")
 
-    def trees(self, parameters: dict[str, Any]) -> Iterator[Any]:
+    def trees(self, parameters: Mapping[str, object]) -> Iterator[Any]:
         """Yield trees, of all pages if the parameters have no limit."""
         return self._pages("/provider_trees", "trees", parameters)
 
-    def suspects(self, parameters: dict[str, Any]) -> Iterator[Any]:
+    def suspects(self, parameters: Mapping[str, object]) -> Iterator[Any]:
         """Yield suspects, of all pages if the parameters have no limit."""
         return self._pages("/suspects", "suspects", parameters)
 
-    def _pages(self, path: str, name: str, parameters: dict[str, Any]) -> Iterator[Any]:
+    def _pages(self, path: str, name: str, parameters: Mapping[str, object]) -> Iterator[Any]:
         while True:
             page = self._send("GET", path, parameters)
             yield from page[name]
@@ -82,7 +82,7 @@ class PlacementService:
         return self._send(method, path, None, body)
 
     def _send(
-        self, method: str, path: str, parameters: dict[str, Any] | None, body: object = None
+        self, method: str, path: str, parameters: Mapping[str, object] | None, body: object = None
     ) -> Any:
         content = {} if body is None else {"json": body}
         headers = {"OpenStack-API-Version": _VERSION, "Accept": "application/json"}

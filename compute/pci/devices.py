@@ -67,7 +67,7 @@ def with_gone_functions(
     return [*listed, *(gone[address] for address in sorted(gone))]
 
 
-def _as_reported(device: Mapping[str, Any]) -> Hashable:
+def _as_reported(device: Mapping[str, object]) -> Hashable:
     return class_of(device), traits_of(device), device.get(NETWORK)
 
 

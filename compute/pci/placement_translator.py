@@ -163,7 +163,7 @@ def report(
 
 
 def unreserved(
-    tree: ProviderTree, nodename: str, allocations: Mapping[str, Mapping[str, Any]]
+    tree: ProviderTree, nodename: str, allocations: Mapping[str, Mapping[str, object]]
 ) -> bool:
     """Say whether a device for one use is allocated and not reserved yet, after `report`."""
     return any(
@@ -219,7 +219,7 @@ def _reserved(
     tree: ProviderTree,
     uuid: str,
     provider: DeviceProvider,
-    allocations: Mapping[str, Mapping[str, Any]],
+    allocations: Mapping[str, Mapping[str, object]],
 ) -> int:
     """Return 1 for a device for one use that is used, else what is reserved now."""
     if provider.is_for_one_use and _used(allocations, uuid)[provider.resource_class]:
@@ -230,7 +230,7 @@ def _reserved(
 
 
 def _keep_what_is_taken(
-    tree: ProviderTree, name: str, allocations: Mapping[str, Mapping[str, Any]]
+    tree: ProviderTree, name: str, allocations: Mapping[str, Mapping[str, object]]
 ) -> None:
     """Remove the provider of devices that are gone, or keep what is held or reserved of it.
 

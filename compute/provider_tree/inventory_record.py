@@ -28,12 +28,12 @@ def sized(total: int) -> dict[str, Any]:
     return {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
 
 
-def completed(record: Mapping[str, Any]) -> dict[str, Any]:
+def completed(record: Mapping[str, object]) -> dict[str, Any]:
     """Return a copy of a record with all fields, those left out with placement's defaults."""
     return {**DEFAULTS, **record}
 
 
-def capacity(record: Mapping[str, Any] | None) -> int:
+def capacity(record: Mapping[str, object] | None) -> int:
     """Return how much of a record all consumers may hold together; 0 without a record.
 
     The number is `(total - reserved) * allocation_ratio`, cut to a whole number, as placement does.

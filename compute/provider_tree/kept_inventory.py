@@ -32,12 +32,12 @@ def widened(held: Iterable[int]) -> dict[str, Any]:
     return completed({"total": sum(held)})
 
 
-def kept(record: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> Inventory:
+def kept(record: Mapping[str, object], wanted: Mapping[str, object], name: str) -> Inventory:
     """Return the widened record of a class, and beside it the one that is wanted."""
     return {name: dict(record), kept_name(name): dict(wanted)}
 
 
-def restored(inventory: Mapping[str, Mapping[str, Any]]) -> Inventory:
+def restored(inventory: Mapping[str, Mapping[str, object]]) -> Inventory:
     """Return an inventory with the wanted records in the place of the widened ones.
 
     A record that somebody changed since it was widened stays.

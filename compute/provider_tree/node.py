@@ -100,7 +100,7 @@ class ProviderNode:
             twin.resources = copied_resources(self.resources)
         return twin
 
-    def inventory_differs(self, wanted: Mapping[str, Mapping[str, Any]]) -> bool:
+    def inventory_differs(self, wanted: Mapping[str, Mapping[str, object]]) -> bool:
         """Say whether `wanted` asks for something this inventory doesn't have already.
 
         Fields that `wanted` leaves out are placement's to fill in, so they count as equal
@@ -135,7 +135,7 @@ class ProviderNode:
             self.generation = generation
 
 
-def copied_inventory(inventory: Mapping[str, Mapping[str, Any]]) -> Inventory:
+def copied_inventory(inventory: Mapping[str, Mapping[str, object]]) -> Inventory:
     """Return an independent copy. Records hold plain numbers, so one level is deep enough."""
     return {resource_class: dict(record) for resource_class, record in inventory.items()}
 

@@ -69,7 +69,7 @@ def relocate(
 
 
 def _leaving_amounts(
-    body: Mapping[str, Any], leaving: Mapping[str, Collection[str]]
+    body: Mapping[str, object], leaving: Mapping[str, Collection[str]]
 ) -> Counter[str]:
     amounts: Counter[str] = Counter()
     for provider_uuid, resource_class, amount in holdings(body):

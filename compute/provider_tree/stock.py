@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from compute.provider_tree.inventory_record import capacity, completed
 
@@ -19,7 +18,7 @@ class Stock:
     used: int = 0
 
     @classmethod
-    def of(cls, record: Mapping[str, Any], used: int = 0) -> "Stock":
+    def of(cls, record: Mapping[str, object], used: int = 0) -> "Stock":
         """Make a stock from an inventory record; fields left out have placement's defaults."""
         full = completed(record)
         return cls(

@@ -462,7 +462,7 @@ def _bare(row: Mapping[str, Any]) -> ProviderNode:
     )
 
 
-def _whole(row: Mapping[str, Any]) -> ProviderNode:
+def _whole(row: Mapping[str, object]) -> ProviderNode:
     node = _bare(row)
     node.take_properties(row)
     return node

@@ -97,6 +97,6 @@ class ComputeNode:
         self.free_disk_gb = self.local_gb - local_gb
 
 
-def missing_resources(resources: Mapping[str, Any]) -> list[str]:
+def missing_resources(resources: Mapping[str, object]) -> list[str]:
     """Return the required keys a driver's resource dict lacks, in the order of the contract."""
     return [key for key in REQUIRED_RESOURCES if key not in resources]

@@ -332,7 +332,7 @@ class SchedulerReportClient:
         return self.allocations.held_by(context, consumer)
 
     def put_allocations(
-        self, context: Context, consumer_uuid: str, payload: dict[str, Any]
+        self, context: Context, consumer_uuid: str, payload: Mapping[str, object]
     ) -> bool:
         """Make `payload` the consumer's allocations; return whether placement took them."""
         return self.allocations.put(context, consumer_uuid, payload)
@@ -353,7 +353,7 @@ class SchedulerReportClient:
         self,
         context: Context,
         consumer_uuid: str,
-        alloc_request: Mapping[str, Any],
+        alloc_request: Mapping[str, object],
         project_id: str,
         user_id: str,
         allocation_request_version: str,

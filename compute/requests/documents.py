@@ -44,7 +44,7 @@ def _guest(document: object, where: str) -> DescribedGuest:
     )
 
 
-def _flavor(found: Mapping[str, Any], where: str) -> Flavor:
+def _flavor(found: Mapping[str, object], where: str) -> Flavor:
     def size(name: str, default: int = 0) -> int:
         return _number(found.get(name, default), f"{where}.{name}")
 
@@ -60,7 +60,7 @@ def _flavor(found: Mapping[str, Any], where: str) -> Flavor:
     )
 
 
-def _image(found: Mapping[str, Any], where: str) -> GuestImage:
+def _image(found: Mapping[str, object], where: str) -> GuestImage:
     disk_format = found.get("disk_format")
     return GuestImage(
         _object(found.get("properties"), f"{where}.properties"),
@@ -68,7 +68,7 @@ def _image(found: Mapping[str, Any], where: str) -> GuestImage:
     )
 
 
-def _port(found: Mapping[str, Any], where: str, position: int) -> GuestPort:
+def _port(found: Mapping[str, object], where: str, position: int) -> GuestPort:
     """Read a port's `resource_request`, as the network service has it.
 
     As nova has it, the id of a group is its suffix.

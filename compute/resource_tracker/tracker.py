@@ -181,7 +181,7 @@ class ResourceTracker:
         self._reporting.flush(context, wanted)
 
     def _take_over(
-        self, context: RequestContext, resources: dict[str, Any], startup: bool
+        self, context: RequestContext, resources: Mapping[str, object], startup: bool
     ) -> TakenOver:
         """Find or make the node; report a node that comes from another host at once."""
         devices = pci.devices_of(resources)
@@ -210,8 +210,8 @@ class ResourceTracker:
         context: RequestContext,
         instance: Instance,
         nodename: str,
-        allocations: dict[str, Any] | None = None,
-        limits: dict[str, Any] | None = None,
+        allocations: Mapping[str, object] | None = None,
+        limits: Mapping[str, object] | None = None,
     ) -> Claim:
         """Give a new instance its share of the node and return the claim.
 
@@ -248,9 +248,9 @@ class ResourceTracker:
         flavor: Flavor,
         nodename: str,
         migration: Migration | None,
-        allocations: dict[str, Any] | None,
+        allocations: Mapping[str, object] | None,
         image_meta: object = None,
-        limits: dict[str, Any] | None = None,
+        limits: Mapping[str, object] | None = None,
     ) -> MoveClaim:
         """Give an instance that comes with `flavor` its share. Raises what `instance_claim` raises.
 
@@ -266,8 +266,8 @@ class ResourceTracker:
         context: RequestContext,
         instance: Instance,
         nodename: str,
-        allocations: dict[str, Any] | None,
-        limits: dict[str, Any] | None = None,
+        allocations: Mapping[str, object] | None,
+        limits: Mapping[str, object] | None = None,
         image_meta: object = None,
         migration: Migration | None = None,
     ) -> MoveClaim:
@@ -290,8 +290,8 @@ class ResourceTracker:
         instance: Instance,
         nodename: str,
         migration: Migration,
-        limits: dict[str, Any] | None,
-        allocs: dict[str, Any] | None,
+        limits: Mapping[str, object] | None,
+        allocs: Mapping[str, object] | None,
     ) -> MoveClaim:
         """Claim as `resize_claim`, for an instance that keeps running while it comes."""
         return self._moves.claim(

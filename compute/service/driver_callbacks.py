@@ -3,7 +3,7 @@
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from compute.report.wire.context import Context
@@ -19,7 +19,7 @@ class VirtAPI(Protocol):
 
     def wait_for_instance_event(
         self,
-        instance: Any,
+        instance: object,
         event_names: list[tuple[str, str]],
         timeout: float = 300,
         error_callback: Callable[..., bool] | None = None,
@@ -60,7 +60,7 @@ class NoopVirtAPI:
     @contextlib.contextmanager
     def wait_for_instance_event(
         self,
-        instance: Any,
+        instance: object,
         event_names: list[tuple[str, str]],
         timeout: float = 300,
         error_callback: Callable[..., bool] | None = None,

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from keystoneauth1.exceptions import ClientException
 
@@ -68,7 +67,7 @@ class ComputeVirtAPI:
     @contextlib.contextmanager
     def wait_for_instance_event(
         self,
-        instance: Any,
+        instance: object,
         event_names: list[tuple[str, str]],
         timeout: float = 300,
         error_callback: Callable[..., bool] | None = None,

@@ -95,6 +95,6 @@ def _of_cell(cell: Mapping[str, Any], resources: Amounts, alone: bool) -> dict[s
     return of_cell | {"MEMORY_MB": cell["memory_mb"]}
 
 
-def _provider_name(device: Mapping[str, Any], nodename: str) -> str:
+def _provider_name(device: Mapping[str, object], nodename: str) -> str:
     parent = device.get("parent_addr") if device.get("dev_type") in FUNCTIONS else None
     return child_name(nodename, str(parent or device["address"]).upper())

@@ -41,12 +41,12 @@ def run(conf: cfg.ConfigOpts) -> int:
 Incomplete = online_migrations.IncompleteOwner
 
 
-def _version(arguments: Any, database: Database, incomplete: Incomplete) -> int:
+def _version(arguments: object, database: Database, incomplete: Incomplete) -> int:
     print(schema_upgrade.reference_revision(database))
     return 0
 
 
-def _sync(arguments: Any, database: Database, incomplete: Incomplete) -> int:
+def _sync(arguments: object, database: Database, incomplete: Incomplete) -> int:
     # standard output stays empty, as that of OpenStack Placement's command
     LOG.info("%s", schema_upgrade.sync(database))
     return 0

@@ -78,7 +78,7 @@ def accepted(
     request: R,
     cloud: C,
     statuses: tuple[int, int],
-    bodies: tuple[Any, Any],
+    bodies: tuple[object, object],
 ) -> Deviation[R, C] | None:
     """Return the deviation because of which two responses may differ, or None if they may not.
 

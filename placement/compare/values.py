@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 #: keys in a documented order; the other keys are names and uuids
@@ -35,7 +36,7 @@ def value_differences(
 
 
 def _object_differences(
-    place: str, theirs: dict[str, Any], mine: dict[str, Any], key_order: bool
+    place: str, theirs: Mapping[str, object], mine: Mapping[str, object], key_order: bool
 ) -> list[tuple[str, Any, Any]]:
     found: list[tuple[str, Any, Any]] = []
     for key in [*theirs, *(key for key in mine if key not in theirs)]:

@@ -156,7 +156,7 @@ class Judge:
         return Verdict(VerdictKind.DIFFERENT, (*found, *of_headers))
 
     def _can_deviate(
-        self, request: Request, statuses: tuple[int, int], bodies: tuple[Any, Any]
+        self, request: Request, statuses: tuple[int, int], bodies: tuple[object, object]
     ) -> bool:
         """Return whether the bodies are of the form that deviations compare."""
         if not searches.is_search(request.path) or statuses != (_OK, _OK):

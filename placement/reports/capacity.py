@@ -1,6 +1,6 @@
 """How many more fit, as text for a terminal of 80 columns, without colour."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.config.logs import escaped
@@ -48,13 +48,13 @@ def _row(columns: str, first: str) -> Iterator[str]:
         yield from wrapped(first, 4)
 
 
-def _count(one: dict[str, Any]) -> str:
+def _count(one: Mapping[str, object]) -> str:
     if "upper" in one:
         return f"at least {one['fits']} and at most {one['upper']}"
     return f"{one['fits']}"
 
 
-def _figure(one: dict[str, Any]) -> str:
+def _figure(one: Mapping[str, object]) -> str:
     return f"{one['fits']}-{one['upper']}" if "upper" in one else f"{one['fits']}"
 
 

@@ -20,7 +20,7 @@ STRICT_FORMATS = jsonschema.FormatChecker(formats=("uuid",))
 
 
 def _unique_items(
-    validator: Any, unique: bool, instance: Any, schema: Json
+    validator: object, unique: bool, instance: object, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
     """Check `uniqueItems` as jsonschema does, but without comparing every pair of items."""
     if not unique or not isinstance(instance, list):
@@ -29,7 +29,7 @@ def _unique_items(
         yield jsonschema.ValidationError(f"{instance!r} has non-unique elements")
 
 
-def _hashable(value: Any) -> Hashable:
+def _hashable(value: object) -> Hashable:
     """Return a key that is equal for values that JSON Schema treats as equal.
 
     1 and 1.0 are equal, 1 and true are not.
@@ -42,7 +42,7 @@ def _hashable(value: Any) -> Hashable:
 
 
 def _items(
-    validator: Any, items: Json, instance: Any, schema: Json
+    validator: object, items: Json, instance: object, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
     """Check `items`; yield jsonschema's errors except those that can't be the reported one."""
     if isinstance(instance, list):
@@ -51,7 +51,7 @@ def _items(
 
 
 def _pattern_properties(
-    validator: Any, patterns: Json, instance: Any, schema: Json
+    validator: object, patterns: Json, instance: object, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
     """Check `patternProperties`; yield errors except those that can't be the reported one."""
     if isinstance(instance, dict):
@@ -69,7 +69,7 @@ def _exact(pattern: str) -> str:
 
 
 def _exact_pattern(
-    validator: Any, pattern: str, instance: Any, schema: Json
+    validator: object, pattern: str, instance: object, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
     """Check `pattern` as jsonschema does, but to the end."""
     if isinstance(instance, str) and not re.search(_exact(pattern), instance):
@@ -77,7 +77,7 @@ def _exact_pattern(
 
 
 def _exact_additional(
-    validator: Any, allowed: Any, instance: Any, schema: Json
+    validator: object, allowed: object, instance: object, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
     """Check `additionalProperties` as jsonschema does, with patterns to the end."""
     patterns = schema.get("patternProperties")
@@ -140,7 +140,9 @@ _ExactValidator = jsonschema.validators.extend(
 )
 
 
-def why_not(source: Json, strict_uuids: bool, value: Any, exact_ends: bool = False) -> str | None:
+def why_not(
+    source: Json, strict_uuids: bool, value: object, exact_ends: bool = False
+) -> str | None:
     """Return jsonschema's message if the value is invalid, else None.
 
     :param source: the schema

@@ -1,6 +1,6 @@
 """All that consumers hold, wherever they hold it, with their owners (extensions.md 2)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -117,7 +117,7 @@ def of_providers(connection: Connection, uuids: Sequence[str]) -> Iterator[Seque
 
 
 def _held(
-    connection: Connection, question: sa.Select[Any], values: dict[str, Any]
+    connection: Connection, question: sa.Select[Any], values: Mapping[str, object]
 ) -> Iterator[HeldRow]:
     for part in connection.execute(question, values).partitions(_BATCH):
         yield from (HeldRow(*row) for row in part)

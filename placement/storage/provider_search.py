@@ -6,7 +6,7 @@ unless the look-ups before it leave no provider.
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -142,7 +142,10 @@ def _joined(connection: Connection, sets: SearchShape, values: dict[str, Any]) -
 
 
 def _able(
-    connection: Connection, numbers: Sequence[int], values: dict[str, Any], left: set[int] | None
+    connection: Connection,
+    numbers: Sequence[int],
+    values: Mapping[str, object],
+    left: set[int] | None,
 ) -> set[int]:
     """Return the ids of the providers that have room for some of the amounts.
 

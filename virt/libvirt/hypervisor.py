@@ -132,7 +132,7 @@ class Hypervisor:
         )
 
     def _described(self, list_all: Callable[[Any], list[Any]], gone: int) -> dict[str, str]:
-        def described(connection: Any) -> dict[str, str]:
+        def described(connection: object) -> dict[str, str]:
             texts = {}
             for one in list_all(connection):
                 try:

@@ -1,7 +1,6 @@
 """VCPU of guests that have processors to themselves becomes PCPU (compute.md §6.5.2)."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations, give, held, take
@@ -15,7 +14,7 @@ def dedicate(
     allocations: Allocations,
     providers: Collection[str],
     is_pinned: Callable[[str], bool],
-    inventories: Mapping[str, Mapping[str, Any]],
+    inventories: Mapping[str, Mapping[str, object]],
 ) -> None:
     """Turn the VCPU of pinned consumers into as many PCPU, where they hold it, in place.
 
@@ -45,7 +44,7 @@ def dedicate(
 
 def _refuse_what_does_not_fit(
     changes: Collection[tuple[str, str, int]],
-    records: Collection[Mapping[str, Any]],
+    records: Collection[Mapping[str, object]],
     where: str = "",
 ) -> None:
     """Raise ReshapeFailed if pinned guests hold more than the PCPU there will be.

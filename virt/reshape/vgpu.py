@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations, give, held, holdings, take
@@ -63,7 +63,7 @@ def of_pgpus(nodename: str, known: Collection[str] = ()) -> Ownership:
 def update_pgpus(
     tree: "ProviderTree",
     nodename: str,
-    inventories: Mapping[str, Mapping[str, Any]],
+    inventories: Mapping[str, Mapping[str, object]],
     assigned: AssignedDevices,
     allocations: Allocations | None = None,
     resource_classes: Mapping[str, str] | None = None,
@@ -106,7 +106,7 @@ def update_pgpus(
 def _update_children(
     tree: "ProviderTree",
     nodename: str,
-    inventories: Mapping[str, Mapping[str, Any]],
+    inventories: Mapping[str, Mapping[str, object]],
     classes: Mapping[str, str],
     allocations: Allocations | None,
 ) -> dict[str, str]:

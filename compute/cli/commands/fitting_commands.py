@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,7 +132,7 @@ def answer_of(
 
 def show(
     asked: argparse.Namespace,
-    shown: dict[str, Any],
+    shown: Mapping[str, object],
     text: str,
     *,
     fits: bool,

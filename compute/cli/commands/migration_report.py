@@ -29,7 +29,7 @@ class Text:
     """A line for each node; of a rehearsal also the trees, the moves and the verdict."""
 
     def __init__(
-        self, opening: Mapping[str, Any], total: int, verbose: bool, known: RecordedConsumers
+        self, opening: Mapping[str, object], total: int, verbose: bool, known: RecordedConsumers
     ) -> None:
         self._opening = opening
         self._total = total
@@ -102,7 +102,7 @@ class Json(contextlib.ExitStack):
     """`{"host", "dry_run", "nodes": [...], "summary", "exit_code"}`."""
 
     def __init__(
-        self, opening: Mapping[str, Any], total: int, verbose: bool, known: RecordedConsumers
+        self, opening: Mapping[str, object], total: int, verbose: bool, known: RecordedConsumers
     ) -> None:
         super().__init__()
         self._stream = JSONStream(sys.stdout, opening, "nodes")
@@ -124,7 +124,7 @@ class Drawn:
     """An output, and beside it a file that draws all nodes."""
 
     def __init__(
-        self, output: Output, path: str, opening: Mapping[str, Any], known: RecordedConsumers
+        self, output: Output, path: str, opening: Mapping[str, object], known: RecordedConsumers
     ) -> None:
         self._output = output
         self._path = path

@@ -14,7 +14,7 @@ class JSONStream:
     complete JSON.
     """
 
-    def __init__(self, file: IO[str], opening: Mapping[str, Any], name: str) -> None:
+    def __init__(self, file: IO[str], opening: Mapping[str, object], name: str) -> None:
         self._file = file
         self._opening = opening
         self._name = name

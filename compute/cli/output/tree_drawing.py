@@ -118,7 +118,7 @@ def _inventory_line(provider: ProviderDetails, name: str, width: int) -> Text:
     )
 
 
-def _stock(record: Mapping[str, Any]) -> str:
+def _stock(record: Mapping[str, object]) -> str:
     """Return `total 10, reserved 2, ratio 4`, without default values."""
     full = completed(record)
     details = [f"total {full['total']}"]

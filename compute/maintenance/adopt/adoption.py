@@ -309,7 +309,7 @@ class Adoption:
         found: dict[str, Any] = response.json()
         return found
 
-    def _put(self, url: str, body: dict[str, Any], version: str, uuid: str) -> None:
+    def _put(self, url: str, body: Mapping[str, object], version: str, uuid: str) -> None:
         response = self._client.put(
             url, body, version=version, global_request_id=self._context.global_id
         )

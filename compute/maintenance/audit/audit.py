@@ -251,7 +251,7 @@ class Auditor:
     def _suspects(
         self,
         provider: AuditedProvider,
-        found: Mapping[str, Mapping[str, Any]],
+        found: Mapping[str, Mapping[str, object]],
         all_of_it: bool,
     ) -> Iterator[_Suspect]:
         """Yield the consumers of a provider that the records don't clear.

@@ -289,7 +289,7 @@ class Healer:
         return (HealStep.NOTHING if same else HealStep.UPDATE), body
 
     def _new_allocations(
-        self, instance: Instance, current: Mapping[str, Any]
+        self, instance: Instance, current: Mapping[str, object]
     ) -> tuple[PlacedShares, dict[str, str]]:
         """Return all allocations that the instance should have, and provider uuid → name."""
         if has_device_profile(instance.flavor):

@@ -53,7 +53,9 @@ class MemoryStore(Generic[R]):
             self._keep(record)
             return True
 
-    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: object) -> bool:
+    def change(
+        self, record_id: int | None, expected: Mapping[str, object], **changes: object
+    ) -> bool:
         with self._lock:
             known = self._records.get(record_id or 0)
             if known is None or not _matches(known, expected):
@@ -91,7 +93,7 @@ class MemoryStore(Generic[R]):
         self._records[record.id] = copy.deepcopy(record)
 
 
-def _matches(record: object, wanted: Mapping[str, Any]) -> bool:
+def _matches(record: object, wanted: Mapping[str, object]) -> bool:
     for name, value in wanted.items():
         has = getattr(record, name)
         if has not in value if isinstance(value, list) else has != value:

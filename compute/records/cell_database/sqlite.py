@@ -86,7 +86,9 @@ class SQLStore(Generic[R]):
             raise DuplicateRecord(what=what) from error
         return result.rowcount == 1
 
-    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: object) -> bool:
+    def change(
+        self, record_id: int | None, expected: Mapping[str, object], **changes: object
+    ) -> bool:
         if "updated_at" in self._columns:
             changes["updated_at"] = time.time()
         wanted = self._wanted({"id": record_id, **expected})
@@ -118,7 +120,7 @@ class SQLStore(Generic[R]):
                 f"{self._table.name}: {getattr(error, 'orig', error)}"
             ) from error
 
-    def _query(self, wanted: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    def _query(self, wanted: Mapping[str, object]) -> tuple[str, tuple[Any, ...]]:
         """Return the statement that finds the records, and its parameters.
 
         A list is one parameter, whatever its length: SQLite takes 32,766 in some builds.
@@ -139,13 +141,13 @@ class SQLStore(Generic[R]):
         process = self._to_file[name]
         return value if process is None else process(value)
 
-    def _values(self, row: Sequence[Any]) -> dict[str, Any]:
+    def _values(self, row: Sequence[object]) -> dict[str, Any]:
         return {
             name: value if process is None else process(value)
             for (name, process), value in zip(self._from_file, row, strict=True)
         }
 
-    def _wanted(self, wanted: Mapping[str, Any]) -> sa.ColumnElement[bool]:
+    def _wanted(self, wanted: Mapping[str, object]) -> sa.ColumnElement[bool]:
         return sa.and_(
             sa.true(),
             *(

@@ -1,7 +1,7 @@
 """What a repository needs of the store of its records."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from compute.exceptions import NovaException
 
@@ -23,7 +23,9 @@ class Store(Protocol[R]):
     def put(self, record: R, what: str) -> bool:
         """Keep the record as it is now; False if it was never added. Raises as `add` does."""
 
-    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: object) -> bool:
+    def change(
+        self, record_id: int | None, expected: Mapping[str, object], **changes: object
+    ) -> bool:
         """Change some columns of a record if it has the `expected` values; return whether it did.
 
         One atomic step: no other writer comes in between.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from keystoneauth1 import exceptions as ksa_exc
@@ -201,7 +201,7 @@ class ConsumerAllocations:
         self,
         context: Context,
         consumer: str,
-        payload: dict[str, Any],
+        payload: Mapping[str, object],
         version: str = CONSUMER_GENERATION_VERSION,
     ) -> Response:
         """PUT the consumer's allocations; log a failure and return the response."""
@@ -221,7 +221,7 @@ class ConsumerAllocations:
         return response
 
     @retries
-    def put(self, context: Context, consumer: str, payload: dict[str, Any]) -> bool:
+    def put(self, context: Context, consumer: str, payload: Mapping[str, object]) -> bool:
         """Make `payload` the consumer's allocations; return whether placement took them.
 
         `{"allocations": {provider: {"resources": {class: amount}}}, "project_id", "user_id",

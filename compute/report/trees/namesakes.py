@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import shlex
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -126,7 +126,7 @@ def _names_of_machine() -> Iterator[str]:
         yield socket.getfqdn()
 
 
-def _is_below(row: dict[str, Any], uuid: str, tree: list[dict[str, Any]]) -> bool:
+def _is_below(row: Mapping[str, object], uuid: str, tree: Sequence[Mapping[str, object]]) -> bool:
     parents = {one["uuid"]: one["parent_provider_uuid"] for one in tree}
     above = row["parent_provider_uuid"]
     while above is not None and above != uuid:
@@ -134,7 +134,7 @@ def _is_below(row: dict[str, Any], uuid: str, tree: list[dict[str, Any]]) -> boo
     return above == uuid
 
 
-def _cure(found: dict[str, Any], uuid: str, name: str) -> str:
+def _cure(found: Mapping[str, object], uuid: str, name: str) -> str:
     if found["parent_provider_uuid"] is not None:
         return f"It is no host, but part of the tree of {found['root_provider_uuid']}."
     return (

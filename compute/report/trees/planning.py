@@ -232,5 +232,5 @@ def _is_only_shared(known: ProviderTree, wanted: ProviderTree, wants: ProviderDa
     )
 
 
-def _record(inventory: Mapping[str, Any], generation: int | None) -> dict[str, Any]:
+def _record(inventory: Mapping[str, object], generation: int | None) -> dict[str, Any]:
     return {"inventories": inventory, "resource_provider_generation": generation}

@@ -113,7 +113,7 @@ def _value(name: str, given_as: str, value: object) -> Any:
     return str(value)
 
 
-def _cells(given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+def _cells(given: Mapping[str, object]) -> dict[str, tuple[Any, ...]]:
     found = dict[str, tuple[Any, ...]]()
     for name in ("numa_cpus", "numa_mem"):
         values = []

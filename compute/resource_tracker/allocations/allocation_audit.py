@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Collection
-from typing import Any
 
 from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
@@ -30,7 +29,7 @@ class AllocationAudit:
     def __init__(
         self,
         host: str,
-        driver: Any,
+        driver: object,
         conf: cfg.ConfigOpts,
         reportclient: SchedulerReportClient,
         cell: CellDatabase,

@@ -55,7 +55,7 @@ class AllocationWriter:
 
     def __init__(
         self,
-        driver: Any,
+        driver: object,
         conf: cfg.ConfigOpts,
         reportclient: SchedulerReportClient,
         cell: CellDatabase,

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
 
 from oslo_config import cfg
 
@@ -20,7 +19,7 @@ from compute.shares.lacking import lacking, surplus
 LOG = logging.getLogger(__name__)
 
 
-def is_on_shared_storage(conf: cfg.ConfigOpts, driver: Any, instance: Instance) -> bool:
+def is_on_shared_storage(conf: cfg.ConfigOpts, driver: object, instance: Instance) -> bool:
     """Say whether driver or configuration put the instance's disk on shared storage."""
     shared = conf.berth.instances_on_shared_storage or getattr(
         driver, "instances_on_shared_storage", False
@@ -64,7 +63,7 @@ class GuestAudit:
 
     def __init__(
         self,
-        driver: Any,
+        driver: object,
         conf: cfg.ConfigOpts,
         reportclient: SchedulerReportClient,
         notes: LackingNotes,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from oslo_config import cfg
 
@@ -52,7 +51,7 @@ class SharePlanner:
     """Makes plans. It asks placement what is free only if that matters."""
 
     def __init__(
-        self, driver: Any, conf: cfg.ConfigOpts, reportclient: SchedulerReportClient
+        self, driver: object, conf: cfg.ConfigOpts, reportclient: SchedulerReportClient
     ) -> None:
         self._driver = driver
         self._conf = conf

@@ -8,7 +8,7 @@ tracker writes the allocations.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -109,9 +109,9 @@ class Claim(NopClaim):
         nodename: str,
         tracker: ClaimKeeper,
         compute_node: ComputeNode,
-        pci_requests: list[dict[str, Any]],
+        pci_requests: Sequence[Mapping[str, object]],
         migration: Migration | None = None,
-        limits: dict[str, Any] | None = None,
+        limits: Mapping[str, object] | None = None,
         *,
         room: ClaimRoom | None = None,
     ) -> None:
@@ -133,7 +133,7 @@ class Claim(NopClaim):
             raise exceptions.ComputeResourcesUnavailable(reason="; ".join(reasons))
 
     def _test_numa(
-        self, node: ComputeNode, room: ClaimRoom, limits: dict[str, Any] | None
+        self, node: ComputeNode, room: ClaimRoom, limits: Mapping[str, object] | None
     ) -> str | None:
         """Place the instance's cells; return why that can't be done."""
         wanted = self.instance.numa_topology
@@ -175,9 +175,9 @@ class MoveClaim(Claim):
         image_meta: object,
         tracker: ClaimKeeper,
         compute_node: ComputeNode,
-        pci_requests: list[dict[str, Any]],
+        pci_requests: Sequence[Mapping[str, object]],
         migration: Migration,
-        limits: dict[str, Any] | None = None,
+        limits: Mapping[str, object] | None = None,
         *,
         room: ClaimRoom | None = None,
     ) -> None:

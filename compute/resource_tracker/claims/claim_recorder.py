@@ -1,7 +1,7 @@
 """What every claim does with its node: find it, count, keep the records, report the change."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -77,7 +77,7 @@ class ClaimRecorder:
         context: RequestContext,
         instance: Instance,
         node: TrackedNode,
-        given: Mapping[str, Any] | None,
+        given: Mapping[str, object] | None,
         migration: Migration | None = None,
     ) -> Orders:
         """Return what the claim was ordered to take. Raises ComputeResourcesUnavailable.
@@ -96,7 +96,7 @@ class ClaimRecorder:
         instance: Instance,
         node: TrackedNode,
         orders: Orders,
-        limits: Mapping[str, Any] | None,
+        limits: Mapping[str, object] | None,
     ) -> ChosenDevices:
         """Return the devices that the claim takes, and the host cells that they are near."""
         wanted, sets = instance.numa_topology, []
@@ -116,7 +116,11 @@ class ClaimRecorder:
         return ClaimRoom(_topologies(node, instance, orders), chosen.problem, cells)
 
     def choose_more_devices(
-        self, context: RequestContext, uuid: str, node: TrackedNode, requests: list[dict[str, Any]]
+        self,
+        context: RequestContext,
+        uuid: str,
+        node: TrackedNode,
+        requests: Sequence[Mapping[str, object]],
     ) -> ChosenDevices:
         """Return devices that an instance gets beside those it has."""
         orders = self._orders.of(context, uuid, node, None, anew=True, with_named=False)
@@ -159,7 +163,7 @@ class ClaimRecorder:
         context: RequestContext,
         instance: Instance,
         node: TrackedNode,
-        allocations: dict[str, Any] | None,
+        allocations: Mapping[str, object] | None,
     ) -> None:
         """Write the claim's allocations, unless the scheduler did.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from compute.consumers import held_shares
@@ -39,8 +40,8 @@ class Claims:
         context: RequestContext,
         instance: Instance,
         nodename: str,
-        allocations: dict[str, Any] | None,
-        limits: dict[str, Any] | None,
+        allocations: Mapping[str, object] | None,
+        limits: Mapping[str, object] | None,
         keeper: ClaimKeeper,
     ) -> Claim:
         """Give the instance its share and return the claim, which `keeper` takes back.

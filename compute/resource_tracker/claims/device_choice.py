@@ -57,7 +57,7 @@ class DeviceChoice:
         context: RequestContext,
         node: TrackedNode,
         instance_uuid: str,
-        requests: Sequence[Mapping[str, Any]],
+        requests: Sequence[Mapping[str, object]],
         orders: Orders,
         cell_sets: Sequence[CellSet] = (),
     ) -> ChosenDevices:
@@ -200,7 +200,7 @@ class _Room:
         choice: DeviceChoice,
         context: RequestContext,
         places: Mapping[str, DeviceProvider],
-        requests: Sequence[Mapping[str, Any]],
+        requests: Sequence[Mapping[str, object]],
         free: Sequence[Device],
     ) -> None:
         self._choice = choice

@@ -6,8 +6,8 @@ destination; see `compute.consumers.held_shares`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from compute.consumers import held_shares
 from compute.consumers.held_shares import InstanceHolding, Side
@@ -48,8 +48,8 @@ class Moves:
         flavor: Flavor,
         nodename: str,
         migration: Migration | None,
-        allocations: dict[str, Any] | None,
-        limits: dict[str, Any] | None,
+        allocations: Mapping[str, object] | None,
+        limits: Mapping[str, object] | None,
         kind: str,
         keeper: ClaimKeeper,
     ) -> MoveClaim:

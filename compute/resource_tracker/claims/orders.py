@@ -60,7 +60,7 @@ class OrderBook:
         context: RequestContext,
         consumer: str,
         node: TrackedNode,
-        given: Mapping[str, Any] | None,
+        given: Mapping[str, object] | None,
         migration: Migration | None = None,
         anew: bool = False,
         with_named: bool = True,
@@ -81,7 +81,7 @@ class OrderBook:
         classes = self._classes(node, with_named)
         host_cells = _host_cells(node) if cells_wanted else {}
 
-        def cells_of(allocations: Mapping[str, Any]) -> frozenset[int] | None:
+        def cells_of(allocations: Mapping[str, object]) -> frozenset[int] | None:
             found = _cells_of(host_cells, allocations)
             return found if len(found) >= max(cells_wanted, 1) else None
 

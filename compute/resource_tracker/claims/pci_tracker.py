@@ -7,6 +7,7 @@ request that this process works on. Allocated devices are kept in the instance's
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from compute import exceptions
@@ -68,7 +69,11 @@ class PciTracker:
         return []
 
     def _claim(
-        self, context: RequestContext, node: TrackedNode, uuid: str, requests: list[dict[str, Any]]
+        self,
+        context: RequestContext,
+        node: TrackedNode,
+        uuid: str,
+        requests: Sequence[Mapping[str, object]],
     ) -> list[Device]:
         """Claim devices of the node, all or none. What placement has is reported at once."""
         before = node.pci_claims.get(uuid)

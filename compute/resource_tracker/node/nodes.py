@@ -132,7 +132,7 @@ class Nodes:
         return TakenOver(node, is_new=True)
 
     def _adopt(
-        self, record: ComputeNode, resources: Mapping[str, Any], service_id: int | None
+        self, record: ComputeNode, resources: Mapping[str, object], service_id: int | None
     ) -> TakenOver:
         """Take over a record from an earlier life of the service, or from another host."""
         nodename = resources["hypervisor_hostname"]
@@ -157,7 +157,7 @@ class Nodes:
 
     def _copy(
         self,
-        resources: Mapping[str, Any],
+        resources: Mapping[str, object],
         record: ComputeNode,
         service_id: int | None,
         initial: bool = False,

@@ -1,7 +1,6 @@
 """The root's inventory for drivers that don't edit provider trees (compute.md §4.6)."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from oslo_config import cfg
 
@@ -11,7 +10,7 @@ from compute.resource_tracker.node.configured_amounts import reserved_amounts
 
 
 def completed(
-    inventory: Mapping[str, Mapping[str, Any]], node: ComputeNode, conf: cfg.ConfigOpts
+    inventory: Mapping[str, Mapping[str, object]], node: ComputeNode, conf: cfg.ConfigOpts
 ) -> Inventory:
     """Return a driver's inventory, with the ratios and reserved amounts that it lacks.
 

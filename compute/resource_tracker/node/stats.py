@@ -40,7 +40,7 @@ class Stats(dict[str, Any]):
         if failed is not None:
             self[FAILED_BUILDS] = failed
 
-    def digest(self, told: Mapping[str, Any] | None) -> None:
+    def digest(self, told: Mapping[str, object] | None) -> None:
         """Add the driver's own stats. Raises ValueError if they aren't a dict."""
         if told is not None and not isinstance(told, Mapping):
             raise ValueError(f"The driver's stats are not a dict: {told!r}")

@@ -20,7 +20,7 @@ def refuse_replaced(
     context: RequestContext,
     before: Capacities,
     tree: ProviderTree,
-    moved: Mapping[str, Any] | None,
+    moved: Mapping[str, object] | None,
 ) -> None:
     """Raise InventoryInUse if `tree` replaces a class of which something is allocated.
 

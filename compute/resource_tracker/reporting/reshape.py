@@ -57,7 +57,7 @@ def reshaped_allocations(
 
 
 def lost(
-    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+    before: Mapping[str, Mapping[str, object]], after: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, int]]:
     """Return consumer → class → amount that the consumer had and has no longer.
 

@@ -53,7 +53,7 @@ class Stocks:
     ratio: Numbers
 
     @classmethod
-    def of(cls, records: Iterable[Sequence[Any]]) -> "Stocks":
+    def of(cls, records: Iterable[Sequence[object]]) -> "Stocks":
         """Build them from records."""
         fields = list(zip(*records, strict=True)) or [()] * len(_STOCK)
         return cls(
@@ -91,7 +91,7 @@ class Stocks:
         """Return some of them."""
         return Stocks(*(getattr(self, name)[which] for name in _STOCK))
 
-    def with_more(self, records: Iterable[Sequence[Any]]) -> "Stocks":
+    def with_more(self, records: Iterable[Sequence[object]]) -> "Stocks":
         """Return these records, and further ones behind them."""
         more = Stocks.of(records)
         joined = ((getattr(self, name), getattr(more, name)) for name in _STOCK)

@@ -34,7 +34,7 @@ class Forms:
             self.answers[name] = make()
         return {"$ref": ANSWERS + name}
 
-    def of(self, schema: Any) -> Any:
+    def of(self, schema: object) -> Any:
         """Return a schema, or a list of them, converted; a reference if other bodies share it."""
         if isinstance(schema, list):
             return [self.of(item) for item in schema]

@@ -241,7 +241,7 @@ def _returned(statement: object) -> Sequence[Any]:
     return getattr(statement, "_returning", ())
 
 
-def _read(row: Sequence[Any], readers: Readers) -> tuple[Any, ...]:
+def _read(row: Sequence[object], readers: Readers) -> tuple[Any, ...]:
     values = list(row)
     for place, reader in readers:
         values[place] = reader(values[place])

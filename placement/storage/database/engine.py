@@ -14,7 +14,7 @@ import random
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -221,7 +221,9 @@ class Database:
                 LOG.debug("Asks again after %s", type(error).__name__)
         return self._read(lambda connection: connection.execute(select, values).all(), begun)
 
-    def _rows(self, driver: StatementDriver, select: Compiled, values: Mapping[str, Any]) -> Rows:
+    def _rows(
+        self, driver: StatementDriver, select: Compiled, values: Mapping[str, object]
+    ) -> Rows:
         connection = self.engine.raw_connection()
         try:
             form = select.form(driver, values)

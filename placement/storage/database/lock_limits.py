@@ -11,7 +11,6 @@ short (`lock_waits.py`), so that only many rows together pass the silence.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -59,7 +58,7 @@ def limit_several(engine: sa.Engine, silence: float | None) -> None:
     limit = min(_LONGEST_WAITS, (silence or _LONGEST_WAITS / _OF_SILENCE) * _OF_SILENCE)
 
     @event.listens_for(engine, "connect")
-    def connect(connection: Any, record: ConnectionPoolEntry) -> None:
+    def connect(connection: object, record: ConnectionPoolEntry) -> None:
         record.info[LIMIT] = limit
 
 

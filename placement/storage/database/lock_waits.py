@@ -45,7 +45,7 @@ class LockWaits:
         self._changing = threading.Lock()
         self._waits: dict[RowKey, Future[None]] = {}
 
-    def awaits(self, table: str, values: Mapping[str, Any]) -> bool:
+    def awaits(self, table: str, values: Mapping[str, object]) -> bool:
         """Return whether somebody waits for a row of the table that these values name."""
         if not self._waits:
             return False

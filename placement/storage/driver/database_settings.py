@@ -1,7 +1,6 @@
 """The options of a database, as plain values."""
 
 import dataclasses
-from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +24,6 @@ class DatabaseSettings:
     connection_trace: bool = False
 
     @classmethod
-    def of(cls, group: Any) -> "DatabaseSettings":
+    def of(cls, group: object) -> "DatabaseSettings":
         """Read the settings from the option group [placement_database]."""
         return cls(**{field.name: getattr(group, field.name) for field in dataclasses.fields(cls)})

@@ -105,12 +105,12 @@ def lists_in(statement: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def short_length(values: Collection[Any]) -> int | None:
+def short_length(values: Collection[object]) -> int | None:
     """Return the length in which PostgreSQL's statements have a list; None: it isn't short."""
     return _SHORT.get(len(values))
 
 
-def spread(name: str, values: Collection[Any], length: int) -> Iterator[tuple[str, Any]]:
+def spread(name: str, values: Collection[object], length: int) -> Iterator[tuple[str, Any]]:
     """Yield the parameters of a short list by name."""
     *first, last = values
     repeated = itertools.chain(first, itertools.repeat(last))

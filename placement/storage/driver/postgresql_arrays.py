@@ -49,7 +49,7 @@ class _Uuids(_Array):
 _LOADERS = {1016: _Integers, 1022: _Floats, 1009: _Uuids}
 
 
-def read(connection: Any, text: str, values: Sequence[Any]) -> tuple[Any, ...]:
+def read(connection: object, text: str, values: Sequence[object]) -> tuple[Any, ...]:
     """Return the only row that a statement finds; its arrays are numpy's.
 
     :param connection: psycopg's

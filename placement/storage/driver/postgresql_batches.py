@@ -239,7 +239,7 @@ def _text(value: str) -> bytes:
     return value.encode()
 
 
-def _list(values: Sequence[Any]) -> bytes:
+def _list(values: Sequence[object]) -> bytes:
     return _text("{" + ",".join(map(_element, values)) + "}")
 
 

@@ -47,7 +47,7 @@ def providers(connection: Connection, most: int = MANY) -> Iterator[list[Any]]:
         after = int(found[0].max())
 
 
-def _with_uuids(columns: Sequence[Any], odd: Mapping[int, str]) -> Iterator[list[Any]]:
+def _with_uuids(columns: Sequence[object], odd: Mapping[int, str]) -> Iterator[list[Any]]:
     for ids, texts, *numbers in _parts(columns):
         yield [ids, Uuids(texts, _odd_among(ids, odd)), *numbers]
 
