@@ -44,12 +44,13 @@ from placement.storage.database.engine_setup import (
 from placement.storage.database.lock_waits import LockWaits, StillLocked
 from placement.storage.database.modes import Mode, modes
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
-from placement.storage.driver.dialects import (
+from placement.storage.driver.dialects import LONGEST_LOCK
+from placement.storage.driver.drivers import StatementDriver, driver_of
+from placement.storage.driver.failures import (
     COMMIT_FAILED,
     DEADLOCK,
     DISCONNECT,
     LOCK_TIMEOUT,
-    LONGEST_LOCK,
     OUTAGES,
     failure_of,
     is_longer,
@@ -58,7 +59,6 @@ from placement.storage.driver.dialects import (
     is_unreachable,
     words_of,
 )
-from placement.storage.driver.drivers import StatementDriver, driver_of
 from placement.storage.driver.mysql_sessions import LONGEST_STATEMENT
 from placement.storage.driver.outages import refusal_of
 from placement.storage.driver.sqlite_sessions import FILE, Turn, turns

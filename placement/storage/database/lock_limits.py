@@ -17,8 +17,9 @@ from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.storage.database.compiled import Awaited, Compiled
-from placement.storage.driver.dialects import LOCK_LIMIT_REACHED, MYSQL, number_of, state_of
+from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.drivers import Call, StatementDriver
+from placement.storage.driver.failures import LOCK_LIMIT_REACHED, number_of, state_of
 
 #: key in the `info` of a connection: the limit in seconds
 LIMIT = "longest wait for several locks"

@@ -22,7 +22,8 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.errors import LostRace
 from placement.storage.database.compiled import Awaited, RowLock
-from placement.storage.driver.dialects import CANCELED, LOCK_TIMEOUT, LONGEST_LOCK, failure_of
+from placement.storage.driver.dialects import LONGEST_LOCK
+from placement.storage.driver.failures import CANCELED, LOCK_TIMEOUT, failure_of
 
 #: opens a `Connection` that waits for locks as long as it may, and is rolled back
 Looking = Callable[[], AbstractContextManager[Any]]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from placement.storage.driver.dialects import number_of, state_of, words_of
+from placement.storage.driver.failures import number_of, state_of, words_of
 
 #: packages whose exceptions are errors of a database
 _DRIVERS = frozenset({"psycopg", "psycopg2", "pymysql", "MySQLdb", "mysql", "mariadb"})

@@ -14,7 +14,7 @@ from placement.errors import (
     PlacementError,
     StorageFull,
 )
-from placement.storage.driver.dialects import (
+from placement.storage.driver.failures import (
     failure_of,
     is_out_of_generations,
     is_out_of_ids,

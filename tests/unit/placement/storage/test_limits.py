@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from placement.errors import TooMuchAtOnce, ValueNotStorable
 from placement.storage.database.engine import Database, DatabaseSettings
-from placement.storage.driver.dialects import is_longer, is_too_large
+from placement.storage.driver.failures import is_longer, is_too_large
 
 
 @pytest.fixture

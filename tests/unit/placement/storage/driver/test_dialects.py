@@ -7,13 +7,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from placement.storage.database.engine import DatabaseSettings
 from placement.storage.driver import dialects, postgresql_sessions
-from placement.storage.driver.dialects import (
-    DatabaseUnusable,
-    DriverMissing,
-    failure_of,
-    prepare,
-    read_url,
-)
+from placement.storage.driver.dialects import DatabaseUnusable, DriverMissing, prepare, read_url
+from placement.storage.driver.failures import failure_of
 
 SECRET = "s3cr3t"
 
