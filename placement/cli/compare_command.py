@@ -26,8 +26,8 @@ from placement.compare.asking import (
     TokenRefused,
     Unanswered,
     UnusableURL,
-    WSGIService,
 )
+from placement.compare.asking_in_process import WSGIService
 from placement.compare.deviations import SHARING
 from placement.compare.request import (
     NO_VERSION,

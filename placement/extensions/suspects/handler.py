@@ -4,7 +4,7 @@ import flask
 
 from placement.errors import BadQueryValue
 from placement.extensions.suspects import schema as schemas
-from placement.extensions.suspects.kinds import Suspect
+from placement.extensions.suspects.found_suspects import Suspect
 from placement.extensions.suspects.rules import KINDS, SuspectMark
 from placement.http.call import NOW, Call
 from placement.schemas.json_schema import Json

@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from oslo_config import cfg
 
 from placement.candidates.cloud.snapshot import Snapshot
-from placement.extensions.suspects.kinds import Suspect, SuspectLook
+from placement.extensions.suspects.found_suspects import Suspect
+from placement.extensions.suspects.kinds import SuspectLook
 from placement.extensions.suspects.rows import SplitInstance
 from placement.extensions.suspects.rules import KINDS, TWO_ROOTS, SuspectMark
 from placement.storage.database.engine import Connection, Database

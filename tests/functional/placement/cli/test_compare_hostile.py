@@ -11,7 +11,8 @@ import threading
 import pytest
 
 from placement.compare.answers import ReceivedAnswer
-from placement.compare.asking import HTTPService, Unanswered, WSGIService
+from placement.compare.asking import HTTPService, Unanswered
+from placement.compare.asking_in_process import WSGIService
 from placement.compare.request import Request
 from placement.compare.sample import NoSample, make
 from placement.compare.tokens import GivenToken, NoToken

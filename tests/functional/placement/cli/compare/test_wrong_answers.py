@@ -4,7 +4,7 @@ import pytest
 
 from placement.compare import report
 from placement.compare.answers import Reader
-from placement.compare.asking import WSGIService
+from placement.compare.asking_in_process import WSGIService
 from placement.compare.request import read_requests
 from placement.compare.run import Comparison
 from placement.compare.verdict import Judge
