@@ -96,14 +96,9 @@ class ComputeManager:
         self.cell = cell
         self.identity = identity
         self.virtapi = virtapi or ComputeVirtAPI(reportclient, identity, cell)
+        told = None if watcher is None else watcher.unplaced
         self.rt = ResourceTracker(
-            self.host,
-            driver,
-            reportclient,
-            conf=conf,
-            cell=cell,
-            identity=identity,
-            unplaced=None if watcher is None else watcher.unplaced,
+            self.host, driver, reportclient, conf=conf, cell=cell, identity=identity, unplaced=told
         )
         self._failed_before: set[str] = set()
         self._checks = StartChecks(self.host, driver, cell, identity)
@@ -234,7 +229,6 @@ class ComputeManager:
     def _clean_records(self, context: RequestContext, nodenames: set[str], startup: bool) -> None:
         nodes = self.cell.compute_nodes.by_host(self.host)
         if nodenames and not nodes:
-            # It is normal at the very first start of a host.
             level = logging.WARNING if startup else logging.ERROR
             told = " This is normal at the first start of a host." if startup else ""
             LOG.log(level, "No compute node record for host %s.%s", self.host, told)
