@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import flask
-
 from placement.errors import LostRace, worded
 from placement.handlers.provider_requests import body_for
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.operations import aggregates as operations
 from placement.schemas import aggregates as schemas
@@ -20,7 +19,7 @@ def body_of(call: Call, uuids: list[str], generation: int) -> dict[str, Any]:
     return body
 
 
-def list_all(call: Call, uuid: str) -> flask.Response:
+def list_all(call: Call, uuid: str) -> Answer:
     """GET /resource_providers/{uuid}/aggregates"""
     call.authorize("placement:resource_providers:aggregates:list")
     generation, uuids = aggregates.of_provider(call.database, uuid)
@@ -28,7 +27,7 @@ def list_all(call: Call, uuid: str) -> flask.Response:
 
 
 @worded((LostRace, LostRace, "Update conflict: {error}"))
-def replace(call: Call, uuid: str) -> flask.Response:
+def replace(call: Call, uuid: str) -> Answer:
     """PUT /resource_providers/{uuid}/aggregates"""
     call.authorize("placement:resource_providers:aggregates:update")
     wanted = body_for(call, uuid, schemas.REPLACE)

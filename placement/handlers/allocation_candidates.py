@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Callable
 
-import flask
 from oslo_config import cfg
 
 from placement.candidates import known_answers, render
@@ -24,6 +23,7 @@ from placement.handlers.filter_grammar import (
     parse_resources,
     parse_traits,
 )
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.http.environ import CANDIDATES, SEARCH
 from placement.http.query import Query, checked_query
@@ -50,7 +50,7 @@ _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL
 _AFTER_SUBTREES = "`same_subtree`"
 
 
-def list_all(call: Call) -> flask.Response:
+def list_all(call: Call) -> Answer:
     """GET /allocation_candidates"""
     call.authorize("placement:allocation_candidates:list")
     request = read_request(call)

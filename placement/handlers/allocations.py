@@ -6,8 +6,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import flask
-
 from placement.domain import uuids
 from placement.domain.consumer import UNCHECKED, UNKNOWN_TYPE, ConsumerRequest, Holding, Owner
 from placement.errors import (
@@ -19,6 +17,7 @@ from placement.errors import (
     ResourceClassNotFound,
     worded,
 )
+from placement.http.answer import Answer
 from placement.http.call import Call, newest
 from placement.operations import allocations as operations
 from placement.schemas import allocations as schemas
@@ -32,7 +31,7 @@ _LOST = (
 )
 
 
-def list_of_consumer(call: Call, consumer_uuid: str) -> flask.Response:
+def list_of_consumer(call: Call, consumer_uuid: str) -> Answer:
     """GET /allocations/{consumer_uuid}"""
     call.authorize("placement:allocations:list")
     owner, held = allocations.of_consumer(call.database, consumer_uuid)
@@ -60,7 +59,7 @@ def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> di
     return body
 
 
-def replace(call: Call, consumer_uuid: str) -> flask.Response:
+def replace(call: Call, consumer_uuid: str) -> Answer:
     """PUT /allocations/{consumer_uuid}"""
     call.authorize("placement:allocations:update")
     if not uuids.is_uuid_like(consumer_uuid):
@@ -78,7 +77,7 @@ def replace(call: Call, consumer_uuid: str) -> flask.Response:
     _REFUSED,
     _LOST,
 )
-def _replace(call: Call, consumer_uuid: str) -> flask.Response:
+def _replace(call: Call, consumer_uuid: str) -> Answer:
     wanted = request_from(call, consumer_uuid, call.read(schemas.REPLACE))
     operations.write_allocations(call.database, [wanted], call.tries)
     return call.reply()
@@ -87,7 +86,7 @@ def _replace(call: Call, consumer_uuid: str) -> flask.Response:
 @worded(
     (ResourceClassNotFound, BadRequest, "Unable to allocate inventory {error}"), _REFUSED, _LOST
 )
-def manage(call: Call) -> flask.Response:
+def manage(call: Call) -> Answer:
     """POST /allocations"""
     call.authorize("placement:allocations:manage")
     bodies = call.read(schemas.MANAGE)
@@ -95,7 +94,7 @@ def manage(call: Call) -> flask.Response:
     return call.reply()
 
 
-def delete(call: Call, consumer_uuid: str) -> flask.Response:
+def delete(call: Call, consumer_uuid: str) -> Answer:
     """DELETE /allocations/{consumer_uuid}"""
     call.authorize("placement:allocations:delete")
     operations.delete_allocations(call.database, consumer_uuid)
@@ -103,7 +102,7 @@ def delete(call: Call, consumer_uuid: str) -> flask.Response:
 
 
 @worded((ProviderNotFound, NotFound, "Resource provider '{uuid}' not found: {error}"))
-def list_of_provider(call: Call, uuid: str) -> flask.Response:
+def list_of_provider(call: Call, uuid: str) -> Answer:
     """GET /resource_providers/{uuid}/allocations"""
     call.authorize("placement:resource_providers:allocations:list")
     generation, held = allocations.of_provider(call.database, uuid)

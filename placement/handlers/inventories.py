@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import flask
-
 from placement.domain.capacity import Inventory
 from placement.errors import (
     BadRequest,
@@ -22,6 +20,7 @@ from placement.errors import (
     worded,
 )
 from placement.handlers.provider_requests import body_for
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call, newest
 from placement.operations import inventories as operations
 from placement.schemas import inventories as schemas
@@ -82,7 +81,7 @@ def stock_body(stock: Mapping[str, Inventory], generation: int) -> dict[str, Any
 
 
 @worded(_PROVIDER_GONE)
-def list_all(call: Call, uuid: str) -> flask.Response:
+def list_all(call: Call, uuid: str) -> Answer:
     """GET /resource_providers/{uuid}/inventories"""
     call.authorize("placement:resource_providers:inventories:list")
     generation, stock = inventories.of_provider(call.database, uuid)
@@ -103,7 +102,7 @@ def list_all(call: Call, uuid: str) -> flask.Response:
     ),
     (ConcurrentUpdate, ConcurrentUpdate, "Update conflict: {error}"),
 )
-def create(call: Call, uuid: str) -> flask.Response:
+def create(call: Call, uuid: str) -> Answer:
     """POST /resource_providers/{uuid}/inventories"""
     call.authorize("placement:resource_providers:inventories:create")
     wanted = body_for(call, uuid, schemas.CREATE)
@@ -126,7 +125,7 @@ def create(call: Call, uuid: str) -> flask.Response:
     (InventoryInUse, InventoryInUse, "update conflict: {error}"),
     (ConcurrentUpdate, ConcurrentUpdate, "update conflict: {error}"),
 )
-def replace(call: Call, uuid: str) -> flask.Response:
+def replace(call: Call, uuid: str) -> Answer:
     """PUT /resource_providers/{uuid}/inventories"""
     call.authorize("placement:resource_providers:inventories:update")
     wanted = body_for(call, uuid, schemas.REPLACE)
@@ -145,7 +144,7 @@ def replace(call: Call, uuid: str) -> flask.Response:
         "updated by another process. Please retry your request.",
     )
 )
-def delete_all(call: Call, uuid: str) -> flask.Response:
+def delete_all(call: Call, uuid: str) -> Answer:
     """DELETE /resource_providers/{uuid}/inventories"""
     call.authorize("placement:resource_providers:inventories:delete")
     operations.delete_inventories(call.database, uuid)
@@ -153,7 +152,7 @@ def delete_all(call: Call, uuid: str) -> flask.Response:
 
 
 @worded(_PROVIDER_GONE)
-def show(call: Call, uuid: str, resource_class: str) -> flask.Response:
+def show(call: Call, uuid: str, resource_class: str) -> Answer:
     """GET /resource_providers/{uuid}/inventories/{resource_class}"""
     call.authorize("placement:resource_providers:inventories:show")
     generation, stock = inventories.of_provider(call.database, uuid)
@@ -174,7 +173,7 @@ def show(call: Call, uuid: str, resource_class: str) -> flask.Response:
     (GenerationConflict, GenerationConflict, "{error}"),
     (ConcurrentUpdate, ConcurrentUpdate, "update conflict: {error}"),
 )
-def update(call: Call, uuid: str, resource_class: str) -> flask.Response:
+def update(call: Call, uuid: str, resource_class: str) -> Answer:
     """PUT /resource_providers/{uuid}/inventories/{resource_class}"""
     call.authorize("placement:resource_providers:inventories:update")
     wanted = body_for(call, uuid, schemas.UPDATE)
@@ -214,7 +213,7 @@ def update(call: Call, uuid: str, resource_class: str) -> flask.Response:
         "No inventory of class {resource_class} found for delete: {error}",
     ),
 )
-def delete(call: Call, uuid: str, resource_class: str) -> flask.Response:
+def delete(call: Call, uuid: str, resource_class: str) -> Answer:
     """DELETE /resource_providers/{uuid}/inventories/{resource_class}"""
     call.authorize("placement:resource_providers:inventories:delete")
     operations.delete_inventory(call.database, uuid, resource_class)

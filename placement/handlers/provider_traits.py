@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-import flask
-
 from placement.errors import NotFound, ProviderNotFound, worded
+from placement.http.answer import Answer
 from placement.http.call import Call, newest
 from placement.operations import traits as operations
 from placement.schemas import traits as schemas
@@ -22,7 +21,7 @@ def body_of(found: Iterable[Trait], generation: int) -> dict[str, Any]:
 
 
 @worded((ProviderNotFound, NotFound, "No resource provider with uuid {uuid} found: {error}"))
-def list_all(call: Call, uuid: str) -> flask.Response:
+def list_all(call: Call, uuid: str) -> Answer:
     """GET /resource_providers/{uuid}/traits"""
     call.authorize("placement:resource_providers:traits:list")
     generation, found = traits.of_provider(call.database, uuid)
@@ -30,7 +29,7 @@ def list_all(call: Call, uuid: str) -> flask.Response:
     return call.reply(body_of(found, generation), modified=modified)
 
 
-def replace(call: Call, uuid: str) -> flask.Response:
+def replace(call: Call, uuid: str) -> Answer:
     """PUT /resource_providers/{uuid}/traits"""
     call.authorize("placement:resource_providers:traits:update")
     wanted = call.read(schemas.REPLACE_OF_PROVIDER)
@@ -41,7 +40,7 @@ def replace(call: Call, uuid: str) -> flask.Response:
     return call.reply(body_of(found, generation), modified=modified)
 
 
-def delete_all(call: Call, uuid: str) -> flask.Response:
+def delete_all(call: Call, uuid: str) -> Answer:
     """DELETE /resource_providers/{uuid}/traits"""
     call.authorize("placement:resource_providers:traits:delete")
     operations.delete_traits(call.database, uuid)

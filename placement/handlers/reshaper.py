@@ -1,7 +1,5 @@
 """/reshaper (rest-api.md 3.10)."""
 
-import flask
-
 from placement.errors import (
     AllocationRefused,
     BadRequest,
@@ -12,6 +10,7 @@ from placement.errors import (
 )
 from placement.handlers.allocations import requests_from
 from placement.handlers.inventories import stock_from
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.operations.reshaper import Stock
 from placement.operations.reshaper import reshape as run
@@ -24,7 +23,7 @@ from placement.schemas import reshaper as schemas
     (InventoryInUse, InventoryInUse, "update conflict: {error}"),
     (LostRace, LostRace, "update conflict: {error}"),
 )
-def reshape(call: Call) -> flask.Response:
+def reshape(call: Call) -> Answer:
     """POST /reshaper"""
     call.authorize("placement:reshaper:reshape")
     body = call.read(schemas.RESHAPE)

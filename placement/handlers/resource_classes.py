@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import flask
-
 from placement.errors import (
     BadRequest,
     Conflict,
@@ -12,6 +10,7 @@ from placement.errors import (
     StandardNameFixed,
     worded,
 )
+from placement.http.answer import Answer
 from placement.http.call import Call, newest
 from placement.microversions import pick
 from placement.operations import resource_classes as operations
@@ -25,7 +24,7 @@ def body_of(call: Call, name: str) -> dict[str, Any]:
     return {"name": name, "links": [{"rel": "self", "href": href}]}
 
 
-def list_all(call: Call) -> flask.Response:
+def list_all(call: Call) -> Answer:
     """GET /resource_classes"""
     call.authorize("placement:resource_classes:list")
     found = call.database.read(resource_classes.all_of_them)
@@ -34,7 +33,7 @@ def list_all(call: Call) -> flask.Response:
     return call.reply({"resource_classes": bodies}, modified=modified)
 
 
-def create(call: Call) -> flask.Response:
+def create(call: Call) -> Answer:
     """POST /resource_classes"""
     call.authorize("placement:resource_classes:create")
     name = call.read(schemas.NAMED)["name"]
@@ -42,14 +41,14 @@ def create(call: Call) -> flask.Response:
     return call.reply(status=201, location=f"/resource_classes/{name}")
 
 
-def show(call: Call, name: str) -> flask.Response:
+def show(call: Call, name: str) -> Answer:
     """GET /resource_classes/{name}"""
     call.authorize("placement:resource_classes:show")
     found = call.database.read(lambda connection: resource_classes.get(connection, name))
     return call.reply(body_of(call, found.name), modified=found.modified)
 
 
-def rename(call: Call, name: str) -> flask.Response:
+def rename(call: Call, name: str) -> Answer:
     """PUT /resource_classes/{name}, until 1.6"""
     call.authorize("placement:resource_classes:update")
     new_name = call.read(schemas.NAMED)["name"]
@@ -57,7 +56,7 @@ def rename(call: Call, name: str) -> flask.Response:
     return call.reply(body_of(call, new_name))
 
 
-def ensure(call: Call, name: str) -> flask.Response:
+def ensure(call: Call, name: str) -> Answer:
     """PUT /resource_classes/{name}, from 1.7 on"""
     call.authorize("placement:resource_classes:update")
     reason = pick(schemas.NAMED, call.version).why_not({"name": name})
@@ -71,7 +70,7 @@ def ensure(call: Call, name: str) -> flask.Response:
     (StandardNameFixed, BadRequest, "Error in delete resource class: {error}"),
     (ResourceClassInUse, Conflict, "Error in delete resource class: {error}"),
 )
-def delete(call: Call, name: str) -> flask.Response:
+def delete(call: Call, name: str) -> Answer:
     """DELETE /resource_classes/{name}"""
     call.authorize("placement:resource_classes:delete")
     operations.delete_resource_class(call.database, name)

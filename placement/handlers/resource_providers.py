@@ -5,8 +5,6 @@ import functools
 from collections.abc import Sequence
 from json.encoder import encode_basestring_ascii as quoted
 
-import flask
-
 from placement.domain import uuids
 from placement.domain.provider import UNCHANGED, Provider
 from placement.errors import (
@@ -19,6 +17,7 @@ from placement.errors import (
 )
 from placement.handlers.provider_filters import read_filters
 from placement.handlers.provider_requests import body_for
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.operations import providers as operations
 from placement.schemas import resource_providers as schemas
@@ -51,7 +50,7 @@ def _text(call: Call, provider: Provider) -> bytes:
     )
 
 
-def list_all(call: Call) -> flask.Response:
+def list_all(call: Call) -> Answer:
     """GET /resource_providers"""
     call.authorize("placement:resource_providers:list")
     form = form_of(call)
@@ -61,7 +60,7 @@ def list_all(call: Call) -> flask.Response:
 
 
 @worded(CREATION_REFUSED)
-def create(call: Call) -> flask.Response:
+def create(call: Call) -> Answer:
     """POST /resource_providers"""
     call.authorize("placement:resource_providers:create")
     wanted = call.read(schemas.CREATE)
@@ -75,7 +74,7 @@ def create(call: Call) -> flask.Response:
     return call.reply(pieces=[_text(call, provider)], modified=NOW, location=location)
 
 
-def show(call: Call, uuid: str) -> flask.Response:
+def show(call: Call, uuid: str) -> Answer:
     """GET /resource_providers/{uuid}"""
     call.authorize("placement:resource_providers:show")
     provider = providers.shown(call.database, uuid)
@@ -83,7 +82,7 @@ def show(call: Call, uuid: str) -> flask.Response:
 
 
 @worded(CHANGE_REFUSED)
-def update(call: Call, uuid: str) -> flask.Response:
+def update(call: Call, uuid: str) -> Answer:
     """PUT /resource_providers/{uuid}"""
     call.authorize("placement:resource_providers:update")
     wanted = body_for(call, uuid, schemas.UPDATE)
@@ -98,7 +97,7 @@ def update(call: Call, uuid: str) -> flask.Response:
 
 
 @worded((ProviderNotFound, NotFound, "No resource provider with uuid {uuid} found for delete"))
-def delete(call: Call, uuid: str) -> flask.Response:
+def delete(call: Call, uuid: str) -> Answer:
     """DELETE /resource_providers/{uuid}"""
     call.authorize("placement:resource_providers:delete")
     operations.delete_provider(call.database, uuid)

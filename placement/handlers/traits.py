@@ -1,9 +1,8 @@
 """/traits (rest-api.md 3.12)."""
 
-import flask
-
 from placement.domain.names import is_valid_custom
 from placement.errors import BadRequest, TraitNotFound
+from placement.http.answer import Answer
 from placement.http.call import Call, newest
 from placement.http.query import Query
 from placement.operations import traits as operations
@@ -12,7 +11,7 @@ from placement.storage import traits
 from placement.storage.traits import TraitFilter
 
 
-def list_all(call: Call) -> flask.Response:
+def list_all(call: Call) -> Answer:
     """GET /traits"""
     call.authorize("placement:traits:list")
     wanted = read_filter(call.query(schemas.LIST))
@@ -50,7 +49,7 @@ def _read_associated(value: str | None) -> bool | None:
     return value.lower() == "true"
 
 
-def show(call: Call, name: str) -> flask.Response:
+def show(call: Call, name: str) -> Answer:
     """GET /traits/{name}"""
     call.authorize("placement:traits:show")
     trait = call.database.read(lambda connection: traits.named(connection, [name])).get(name)
@@ -59,7 +58,7 @@ def show(call: Call, name: str) -> flask.Response:
     return call.reply(modified=trait.modified)
 
 
-def create(call: Call, name: str) -> flask.Response:
+def create(call: Call, name: str) -> Answer:
     """PUT /traits/{name}"""
     call.authorize("placement:traits:update")
     if not is_valid_custom(name):
@@ -73,7 +72,7 @@ def create(call: Call, name: str) -> flask.Response:
     )
 
 
-def delete(call: Call, name: str) -> flask.Response:
+def delete(call: Call, name: str) -> Answer:
     """DELETE /traits/{name}"""
     call.authorize("placement:traits:delete")
     operations.delete_trait(call.database, name)

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import flask
-
 from placement.errors import NotFound, ProviderNotFound, worded
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.http.query import Query
 from placement.schemas import usages as schemas
@@ -12,7 +11,7 @@ from placement.storage import allocations
 
 
 @worded((ProviderNotFound, NotFound, "No resource provider with uuid {uuid} found: {error}"))
-def of_provider(call: Call, uuid: str) -> flask.Response:
+def of_provider(call: Call, uuid: str) -> Answer:
     """GET /resource_providers/{uuid}/usages"""
     call.authorize("placement:resource_providers:usages")
     generation, used = allocations.usage_of_provider(call.database, uuid)
@@ -20,7 +19,7 @@ def of_provider(call: Call, uuid: str) -> flask.Response:
     return call.reply(body, modified=NOW)
 
 
-def of_project(call: Call) -> flask.Response:
+def of_project(call: Call) -> Answer:
     """GET /usages"""
     project = Query(call.environ.get("QUERY_STRING", "")).get("project_id")
     call.authorize("placement:usages", {"project_id": project})

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import flask
 import orjson
-from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 from werkzeug.wrappers import Request
+from werkzeug.wsgi import ClosingIterator
 
 from placement.errors import BodyTooLong, MalformedJSON, SchemaMismatch
 from placement.http import entity_tags
+from placement.http.answer import NO_CONTENT, NOT_MODIFIED, Answer
 from placement.http.client_disconnect import client_left
 from placement.http.environ import (
     JSON,
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     # only handlers need them
     from placement.schemas.json_schema import Schema
 
-NO_CONTENT = 204
-NOT_MODIFIED = 304
-_BODILESS = (NO_CONTENT, NOT_MODIFIED)
 _BY_FORM = ("vary", "accept")
 
 #: integers this long may exceed 64 bits, and orjson would convert such integers to floats
@@ -52,21 +49,6 @@ class Now:
 
 NOW = Now()
 Modified = datetime.datetime | Now | None
-
-
-class Answer(flask.Response):
-    """A response whose headers are sent unchanged, with the length of its body.
-
-    Werkzeug would copy the headers and parse Location. Location repeats the client's Host header,
-    which may hold any bytes, and the parser may fail on them.
-    """
-
-    def get_wsgi_headers(self, environ: Environ) -> Headers:
-        """Return the headers; add Content-Length if there is content and it is missing."""
-        if self.status_code not in _BODILESS and "Content-Length" not in self.headers:
-            length = sum(len(piece) for piece in self.iter_encoded())
-            self.headers["Content-Length"] = str(length)
-        return self.headers
 
 
 class Call:
@@ -187,7 +169,7 @@ class Call:
         cached: bool = False,
         location: str | None = None,
         etag: str | None = None,
-    ) -> flask.Response:
+    ) -> Answer:
         """Build the response: 200 with a body, 204 without one, unless `status` is given.
 
         :param body: a value to be encoded as JSON
@@ -210,34 +192,33 @@ class Call:
                 moment = None if isinstance(modified, Now) else modified
                 now = datetime.datetime.now(datetime.UTC)
                 headers.append(("Last-Modified", http_date(moment or now)))
-        content = pieces if text is None else text
-        if content is not None:
-            return Answer(content, status or 200, headers, content_type=self.form)
-        response = Answer(None, status or NO_CONTENT, headers)
-        del response.headers["Content-Type"]
-        return response
+        if text is not None:
+            content = text.encode()
+            headers += [("Content-Type", self.form), ("Content-Length", str(len(content)))]
+            return Answer(status or 200, headers, [content], has_length=True)
+        if pieces is None:
+            return Answer(status or NO_CONTENT, headers)
+        headers.append(("Content-Type", self.form))
+        return Answer(status or 200, headers, pieces)
 
-    def stream(self, body: Spool, etag: str | None = None) -> flask.Response:
+    def stream(self, body: Spool, etag: str | None = None) -> Answer:
         """Build the response with a long body in the form that the client wants.
 
         :param body: it is closed after the response
         :param etag: the text of the entity tag
         """
-        headers = [("Content-Length", str(body.length)), *self._asked_again(etag), _BY_FORM]
-        response = Answer(body.pieces(), 200, headers, content_type=self.form)
-        response.call_on_close(body.close)
-        return response
+        length, form = ("Content-Length", str(body.length)), ("Content-Type", self.form)
+        headers = [length, *self._asked_again(etag), _BY_FORM, form]
+        return Answer(200, headers, ClosingIterator(body.pieces(), body.close), has_length=True)
 
-    def unchanged(self, etag: str | None, by_form: bool = True) -> flask.Response:
+    def unchanged(self, etag: str | None, by_form: bool = True) -> Answer:
         """Build the response to a client that has the answer already.
 
         :param etag: the text of the entity tag
         :param by_form: whether the answer depends on Accept
         """
-        headers = [*self._asked_again(etag), *([_BY_FORM] if by_form else [])]
-        response = Answer(None, NOT_MODIFIED, headers)
-        del response.headers["Content-Type"]
-        return response
+        by = [_BY_FORM] if by_form else []
+        return Answer(NOT_MODIFIED, [*self._asked_again(etag), *by])
 
     def _asked_again(self, etag: str | None) -> list[tuple[str, str]]:
         """Return the headers of an answer that a client may keep, but must ask about again."""

@@ -5,14 +5,13 @@ Middleware around that answers unexpected errors, and what needs no token.
 
 import functools
 import logging
+import re
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import Any
 
 import flask
 from webob import acceptparse
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
-from werkzeug.exceptions import NotFound as WerkzeugNotFound
-from werkzeug.routing import Map, Rule
 
 from placement import microversions
 from placement.errors import (
@@ -26,6 +25,7 @@ from placement.errors import (
     UnsupportedMediaType,
 )
 from placement.http import error_body
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.http.endpoint import Endpoint, Handler
 from placement.http.environ import (
@@ -50,6 +50,8 @@ DATABASE_FAILED = (
     "The database refused a statement of the service; its log says which error it was."
 )
 _CONFLICT = 409
+#: what no segment of a path is
+_END = 0
 VERSION_HEADER = "openstack-api-version"
 #: how an answer names the version that was served
 _SERVED = {version: f"placement {microversions.name(version)}" for version in microversions.HISTORY}
@@ -60,36 +62,54 @@ def is_below_prefix(path: str) -> bool:
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
-@functools.cache
-def _map_of(paths: tuple[str, ...]) -> Map:
-    """Return the map of the paths, which all applications of the process with these paths share.
+class _Paths:
+    """Finds the view of a path by its template, such as `/traits/<name>`.
 
-    Werkzeug has Python parse code for each path. Python 3.11 can fail at that while another thread
-    writes a traceback, for which it parses, too.
+    Segments are compared as they are, and an empty one is no name. Where a template has a word, no
+    name is looked for.
     """
-    url_map = Map(strict_slashes=True, merge_slashes=False)
-    for path in paths:
-        url_map.add(Rule(path, endpoint=path))
-    url_map.update()
-    return url_map
+
+    def __init__(self, views: Mapping[str, Handler]) -> None:
+        #: by word, or None for any name, what may follow; behind the last one the view
+        self._first: dict[Any, Any] = {}
+        for template, view in views.items():
+            step = self._first
+            for part in template.split("/")[1:]:
+                step = step.setdefault(None if part.startswith("<") else part, {})
+            step[_END] = view, re.findall("<(.*?)>", template)
+
+    def find(self, path: str) -> tuple[Handler, dict[str, str]]:
+        """Return the view, and the names in the path. Raises NoSuchRoute."""
+        step, names = self._first, []
+        for part in path.removeprefix("/").split("/"):
+            following = step.get(part)
+            if following is None:
+                following = step.get(None)
+                if following is None or not part:
+                    raise NoSuchRoute("")
+                names.append(part)
+            step = following
+        if _END not in step:
+            raise NoSuchRoute("")
+        view, places = step[_END]
+        return view, dict(zip(places, names, strict=True))
 
 
 class Placement(flask.Flask):
     """The Flask application: calls the endpoint in the route table and renders errors.
 
     It answers in `wsgi_app` itself. Flask's own binds contexts to the thread, looks for hooks and
-    sends signals for each request; endpoints need the environment alone.
+    sends signals for each request; endpoints need the environment alone. Werkzeug's
+    map and response would take as long as all else that a small request needs.
     """
 
     def __init__(self, routes: Mapping[str, tuple[Endpoint, ...]], services: Services) -> None:
         super().__init__("placement", static_folder=None)
         self.services = services
         self._longest_body = services.conf.berth.max_body_size
-        # the view chooses by method, because werkzeug would add HEAD and OPTIONS
-        self.url_map = _map_of(tuple(routes))
+        views = {path: self._view(path, endpoints) for path, endpoints in routes.items()}
+        self._paths = _Paths(views)
         self._has_extensions = any(map(is_below_prefix, routes))
-        for path, endpoints in routes.items():
-            self.view_functions[path] = self._view(path, endpoints)
 
     def wsgi_app(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
@@ -107,22 +127,19 @@ class Placement(flask.Flask):
         _name_version(environ, response, vary)
         return response(environ, start_response)
 
-    def _respond(self, environ: Environ) -> flask.Response:
+    def _respond(self, environ: Environ) -> Answer:
         self._look_at_request(environ)
         # the raw bytes of the path, without decoding them
         path = _routed_path(environ.get("PATH_INFO", ""))
-        try:
-            found, place = self.url_map.bind("placement", path_info=path).match()
-        except WerkzeugNotFound:
-            raise NoSuchRoute("") from None
-        return cast(flask.Response, self.view_functions[found](environ, **place))
+        view, place = self._paths.find(path)
+        return view(environ, **place)
 
     def _view(self, path: str, endpoints: tuple[Endpoint, ...]) -> Handler:
         allow = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints))
 
         template = template_of(path)
 
-        def view(environ: Environ, **place: str) -> flask.Response:
+        def view(environ: Environ, **place: str) -> Answer:
             environ[ROUTE] = template
             version = environ[VERSION]
             method = environ["REQUEST_METHOD"]
@@ -188,11 +205,11 @@ def _check_version(endpoint: Endpoint, version: Version) -> None:
         raise MethodNotAllowed("") if endpoint.before == 405 else NotFound("")
 
 
-def _answer_error(environ: Environ, error: PlacementError) -> flask.Response:
+def _answer_error(environ: Environ, error: PlacementError) -> Answer:
     if error.status == _CONFLICT:
         environ[CONFLICT] = error.code
     answer = error_body.answer(environ, error)
-    response = flask.Response(answer.body, answer.status, headers=list(answer.headers.items()))
+    response = Answer(answer.status, list(answer.headers.items()), [answer.body], has_length=True)
     _let_go(error)
     return response
 
@@ -211,13 +228,13 @@ def _let_go(error: BaseException) -> None:
         cause = following
 
 
-def _name_version(environ: Environ, response: flask.Response, vary: bool) -> None:
+def _name_version(environ: Environ, response: Answer, vary: bool) -> None:
     """Add the header with the served version, unless negotiation failed."""
     version = environ.get(VERSION)
     if version is not None:
-        response.headers[VERSION_HEADER] = _SERVED[version]
+        response.headers.append((VERSION_HEADER, _SERVED[version]))
         if vary:
-            response.headers.add("vary", VERSION_HEADER)
+            response.headers.append(("vary", VERSION_HEADER))
 
 
 def check_length(environ: Environ) -> None:

@@ -10,10 +10,10 @@ from placement.http.environ import JSON
 from placement.microversions import Version
 
 if TYPE_CHECKING:
-    import flask
+    from placement.http.answer import Answer
 
 #: answers a `Call`; the parameters of the path follow by name
-Handler = Callable[..., "flask.Response"]
+Handler = Callable[..., "Answer"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-import flask
-
 from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest
 from placement.extensions.allocations_query import schema as schemas
 from placement.extensions.provider_trees import tree_text
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.http.spool import Spool, kept
 from placement.storage import holdings
@@ -15,7 +14,7 @@ from placement.storage.database.engine import Connection
 from placement.storage.driver.list_parameters import parts
 
 
-def query(call: Call) -> flask.Response:
+def query(call: Call) -> Answer:
     """POST /berth/v1/allocations/query"""
     call.authorize("berth:allocations:query")
     body = call.read(schemas.ALLOCATIONS_QUERY)

@@ -2,8 +2,6 @@
 
 import time
 
-import flask
-
 from placement.candidates.request import CandidateRequest
 from placement.domain import uuids
 from placement.errors import BadRequest
@@ -13,10 +11,11 @@ from placement.extensions.explain.handler import relaxing_of
 from placement.extensions.explain.operation import names_from
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of, request_in_body, request_of
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 
 
-def show(call: Call) -> flask.Response:
+def show(call: Call) -> Answer:
     """GET /berth/v1/capacity"""
     call.authorize("berth:capacity")
     request = request_of(call.environ.get("QUERY_STRING", ""), call.version)
@@ -30,7 +29,7 @@ def show(call: Call) -> flask.Response:
     return call.reply(found[""].as_json(), modified=NOW)
 
 
-def query(call: Call) -> flask.Response:
+def query(call: Call) -> Answer:
     """POST /berth/v1/capacity"""
     call.authorize("berth:capacity")
     body = call.read(schemas.QUERY)

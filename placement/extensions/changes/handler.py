@@ -2,12 +2,11 @@
 
 import functools
 
-import flask
-
 from placement.errors import BadQueryValue, PositionGone
 from placement.extensions.changes import rows
 from placement.extensions.changes import schema as schemas
 from placement.extensions.changes.rows import ChangePage
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.schemas.json_schema import Json
 from placement.storage.database.engine import Connection
@@ -31,7 +30,7 @@ _GONE = (
 )
 
 
-def list_all(call: Call) -> flask.Response:
+def list_all(call: Call) -> Answer:
     """GET /berth/v1/changes"""
     call.authorize("berth:changes")
     query = call.query(schemas.LIST)
@@ -96,7 +95,7 @@ def _refuse_others(call: Call, connection: Connection, now: Cursor) -> None:
         raise PositionGone(_OTHERS)
 
 
-def _reply(call: Call, page: ChangePage) -> flask.Response:
+def _reply(call: Call, page: ChangePage) -> Answer:
     body: Json = {
         "position": feed_position.written(page.cursor),
         "providers": page.providers,

@@ -5,8 +5,6 @@ import dataclasses
 import random
 from collections.abc import Sequence
 
-import flask
-
 from placement.candidates.request import CandidateRequest
 from placement.domain import uuids
 from placement.domain.consumer import UNCHECKED, ConsumerRequest
@@ -15,11 +13,12 @@ from placement.extensions.claims import schema as schemas
 from placement.extensions.claims.choice import Chooser, Strategy
 from placement.extensions.claims.operation import Claimed, ClaimRequest
 from placement.handlers.allocation_candidates import budget_of, request_in_body
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.schemas.json_schema import Json
 
 
-def create(call: Call) -> flask.Response:
+def create(call: Call) -> Answer:
     """POST /berth/v1/claims"""
     call.authorize("berth:claims:create")
     body = call.read(schemas.CREATE)

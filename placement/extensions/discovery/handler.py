@@ -1,7 +1,6 @@
 """/berth/v1, the list of what Berth offers beyond OpenStack Placement (extensions.md 1)."""
 
-import flask
-
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.installation import our_version
 
@@ -9,7 +8,7 @@ from placement.installation import our_version
 OFFERED, REFERENCE = "1.0", "16.0.0"
 
 
-def discover(call: Call) -> flask.Response:
+def discover(call: Call) -> Answer:
     """GET /berth/v1
 
     List what the service offers beyond OpenStack Placement.

@@ -2,14 +2,13 @@
 
 import datetime
 
-import flask
-
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.metrics.empty_hour import MINUTES, EmptySearch
 from placement.schemas.json_schema import Json
 
 
-def list_all(call: Call) -> flask.Response:
+def list_all(call: Call) -> Answer:
     """GET /berth/v1/empty_searches"""
     call.authorize("berth:empty_searches")
     hour = call.empty_hour()

@@ -2,8 +2,6 @@
 
 import time
 
-import flask
-
 from placement.domain import uuids
 from placement.errors import BadRequest
 from placement.extensions.evacuation import schema as schemas
@@ -12,11 +10,12 @@ from placement.extensions.evacuation.operation import Evacuation, evacuated
 from placement.extensions.explain.operation import names_from
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.schemas.json_schema import Json
 
 
-def evacuate(call: Call) -> flask.Response:
+def evacuate(call: Call) -> Answer:
     """POST /berth/v1/capacity/evacuate"""
     call.authorize("berth:capacity")
     body = call.read(schemas.EVACUATE)

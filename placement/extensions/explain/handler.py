@@ -3,8 +3,6 @@
 import re
 import time
 
-import flask
-
 from placement.candidates.budget import Budget
 from placement.candidates.request import CandidateRequest
 from placement.domain.uuids import is_uuid_like, normalised
@@ -13,6 +11,7 @@ from placement.extensions.explain import schema as schemas
 from placement.extensions.explain.operation import explained, names_from
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of, request_in_body, request_of
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.http.query import Query
 from placement.schemas.json_schema import Json
@@ -31,7 +30,7 @@ def relaxing_of(call: Call) -> Budget:
     )
 
 
-def show(call: Call) -> flask.Response:
+def show(call: Call) -> Answer:
     """GET /berth/v1/allocation_candidates/explain"""
     call.authorize("berth:explain")
     text, own = _split(call.environ.get("QUERY_STRING", ""))
@@ -48,7 +47,7 @@ def show(call: Call) -> flask.Response:
     return call.reply(shown, modified=NOW)
 
 
-def query(call: Call) -> flask.Response:
+def query(call: Call) -> Answer:
     """POST /berth/v1/allocation_candidates/explain"""
     call.authorize("berth:explain")
     body = call.read(schemas.QUERY)

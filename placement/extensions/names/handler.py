@@ -1,11 +1,10 @@
 """/berth/v1/names: what the operator calls aggregates, projects and users (extensions.md 14)."""
 
-import flask
-
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 
 
-def show(call: Call) -> flask.Response:
+def show(call: Call) -> Answer:
     """GET /berth/v1/names"""
     call.authorize("berth:names")
     return call.reply(text=call.names(), modified=NOW)

@@ -1,14 +1,13 @@
 """/berth/v1/openapi.json and .yaml: the API as OpenAPI (extensions.md 11)."""
 
-import flask
-
 from placement.extensions.openapi import schema as schemas
 from placement.http import entity_tags
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.microversions import named
 
 
-def show_json(call: Call) -> flask.Response:
+def show_json(call: Call) -> Answer:
     """GET /berth/v1/openapi.json
 
     Describe the API as OpenAPI 3.1.
@@ -16,7 +15,7 @@ def show_json(call: Call) -> flask.Response:
     return _described(call)
 
 
-def show_yaml(call: Call) -> flask.Response:
+def show_yaml(call: Call) -> Answer:
     """GET /berth/v1/openapi.yaml
 
     Describe the API as OpenAPI 3.1, in YAML.
@@ -24,7 +23,7 @@ def show_yaml(call: Call) -> flask.Response:
     return _described(call)
 
 
-def _described(call: Call) -> flask.Response:
+def _described(call: Call) -> Answer:
     query = call.query(schemas.LIST)
     query.refuse_repeated(schemas.OWN)
     wanted = query.get("microversion")

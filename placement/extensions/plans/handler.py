@@ -3,8 +3,6 @@
 import dataclasses
 import time
 
-import flask
-
 from placement.domain import uuids
 from placement.extensions.evacuation.given_requests import few
 from placement.extensions.explain.operation import names_from
@@ -15,11 +13,12 @@ from placement.extensions.plans.room import room as room_of
 from placement.extensions.plans.terms import terms_of
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of, request_in_body
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.storage import movable_amounts
 
 
-def room(call: Call) -> flask.Response:
+def room(call: Call) -> Answer:
     """POST /berth/v1/plans/room"""
     call.authorize("berth:plans")
     body = call.read(schemas.ROOM)

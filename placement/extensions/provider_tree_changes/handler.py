@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import flask
-
 from placement.domain import uuids
 from placement.domain.provider import UNCHANGED
 from placement.errors import (
@@ -22,6 +20,7 @@ from placement.extensions.provider_tree_changes.rules import TreeChange, WantedP
 from placement.handlers.allocations import requests_from
 from placement.handlers.inventories import CAPACITY_REFUSED, CLASS_UNKNOWN, stock_from
 from placement.handlers.resource_providers import CHANGE_REFUSED, CREATION_REFUSED
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.schemas.json_schema import Json
 
@@ -36,7 +35,7 @@ T = TypeVar("T")
     (InventoryInUse, InventoryInUse, "update conflict: {error}"),
     (LostRace, LostRace, "update conflict: {error}"),
 )
-def change(call: Call, root_uuid: str) -> flask.Response:
+def change(call: Call, root_uuid: str) -> Answer:
     """PUT /berth/v1/provider_trees/{root_uuid}"""
     call.authorize("berth:provider_trees:update")
     body = call.read(schemas.CHANGE)

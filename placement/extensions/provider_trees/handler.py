@@ -3,12 +3,11 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-import flask
-
 from placement.extensions.provider_trees import rows
 from placement.extensions.provider_trees.query import TreesQuery, read_query
 from placement.extensions.provider_trees.tree_pages import TREES_OF_PAGE, Pages
 from placement.http import entity_tags
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.http.environ import NDJSON
 from placement.http.spool import Spool, kept
@@ -22,7 +21,7 @@ _ANYWHERE = ChangeKind.ROW | ChangeKind.DELETED
 _MOST_NEWS = 1000
 
 
-def list_all(call: Call) -> flask.Response:
+def list_all(call: Call) -> Answer:
     """GET /berth/v1/provider_trees"""
     call.authorize("berth:provider_trees:show")
     query = read_query(call.environ.get("QUERY_STRING", ""), call.version)
@@ -30,7 +29,7 @@ def list_all(call: Call) -> flask.Response:
     return _read(call, query) if unchanged is None else unchanged
 
 
-def _read(call: Call, query: TreesQuery) -> flask.Response:
+def _read(call: Call, query: TreesQuery) -> Answer:
     is_stream = call.form == NDJSON
     limit = query.limit if is_stream or query.limit is not None else TREES_OF_PAGE
 
@@ -62,7 +61,7 @@ def _about(call: Call, query: TreesQuery) -> str:
     return query.digest + ("n" if call.form == NDJSON else "j")
 
 
-def _unchanged(call: Call, query: TreesQuery) -> flask.Response | None:
+def _unchanged(call: Call, query: TreesQuery) -> Answer | None:
     """Return the response to a client that has the answer already; None if it hasn't.
 
     The feed lacks changes by other services. So while one may write, the answer is read anew.

@@ -2,8 +2,6 @@
 
 import time
 
-import flask
-
 from placement.domain.uuids import normalised
 from placement.errors import BadRequest
 from placement.extensions.explain.operation import names_from
@@ -12,11 +10,12 @@ from placement.extensions.survives import schema as schemas
 from placement.extensions.survives.operation import Question, survives
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
+from placement.http.answer import Answer
 from placement.http.call import Call
 from placement.schemas.json_schema import Json
 
 
-def judge(call: Call) -> flask.Response:
+def judge(call: Call) -> Answer:
     """POST /berth/v1/plans/survives"""
     call.authorize("berth:plans")
     body = call.read(schemas.JUDGE)

@@ -1,16 +1,15 @@
 """/berth/v1/suspects: what may be wrong (extensions.md 12)."""
 
-import flask
-
 from placement.errors import BadQueryValue
 from placement.extensions.suspects import schema as schemas
 from placement.extensions.suspects.found_suspects import Suspect
 from placement.extensions.suspects.rules import KINDS, SuspectMark
+from placement.http.answer import Answer
 from placement.http.call import NOW, Call
 from placement.schemas.json_schema import Json
 
 
-def list_all(call: Call) -> flask.Response:
+def list_all(call: Call) -> Answer:
     """GET /berth/v1/suspects"""
     call.authorize("berth:suspects")
     query = call.query(schemas.LIST)
