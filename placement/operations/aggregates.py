@@ -1,10 +1,11 @@
 """Put a provider into aggregates (rest-api.md 3.4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from placement.errors import GenerationConflict
 from placement.storage import aggregates, providers
 from placement.storage.at_once import content
+from placement.storage.database.connection import StatementResult
 from placement.storage.database.engine import Connection, Database
 from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import ChangeKind
@@ -26,13 +27,14 @@ def replace_aggregates(
             content.write_aggregates(connection, uuid, generation, wanted)
             return generation + 1
         feed_lanes.ask_along(connection)
-        node = providers.lock_one(connection, uuid)
+        known = aggregates.ids_questions(list(dict.fromkeys(wanted)))
+        node, answers = providers.lock_one_and_ask(connection, uuid, *known)
         if generation is not None and node.generation != generation:
             raise GenerationConflict(
                 "Resource provider's generation already changed. "
                 "Please update the generation and try again."
             )
-        join(connection, {node.id: wanted})
+        join(connection, {node.id: wanted}, answers)
         change_feed.record(connection, [node.id], ChangeKind.AGGREGATES)
         if generation is None:
             return node.generation
@@ -42,16 +44,22 @@ def replace_aggregates(
     return database.write(replace)
 
 
-def join(connection: Connection, wanted: Mapping[int, Sequence[str]]) -> None:
+def join(
+    connection: Connection,
+    wanted: Mapping[int, Sequence[str]],
+    answers: Iterable[StatementResult] | None = None,
+) -> None:
     """Make providers, given by id, members of exactly these aggregates.
 
     Unknown aggregates are created. The caller raises the generations and appends to the change
     feed.
+
+    :param answers: see `aggregates.ids_of`
     """
     if not wanted:
         return
     named = dict.fromkeys(uuid for uuids in wanted.values() for uuid in uuids)
-    ids = aggregates.ensure(connection, named)
+    ids = aggregates.ensure(connection, named, answers)
     aggregates.replace(
         connection,
         {provider_id: [ids[uuid] for uuid in uuids] for provider_id, uuids in wanted.items()},

@@ -175,9 +175,12 @@ def lock(
             connection, requests, locking, *room
         )
         return locked, providers.nodes_in(found), ProviderRoom.of(answers)
-    locked = LockedConsumers.lock(connection, requests)
+    asked = providers.ids_question(connection, named)
+    locked, ids = LockedConsumers.lock_and_ask(connection, requests, *asked)
     feed_lanes.ask_along(connection)
-    nodes, answers = providers.lock_and_ask(connection, named, locked.provider_ids(), *room)
+    nodes, answers = providers.lock_and_ask(
+        connection, named, locked.provider_ids(), *room, found=next(iter(ids), None)
+    )
     return locked, nodes, ProviderRoom.of(answers)
 
 

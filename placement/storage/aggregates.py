@@ -1,11 +1,12 @@
 """Aggregates and their members. Their uuids are stored as the client spelled them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import sqlalchemy as sa
 
 from placement.storage import stored_names
 from placement.storage.database.compiled import Compiled
+from placement.storage.database.connection import Question, StatementResult
 from placement.storage.database.engine import Connection, Database
 from placement.storage.driver.list_parameters import among, parts
 from placement.storage.of_provider import OfProvider
@@ -33,24 +34,41 @@ def of_provider(database: Database, uuid: str) -> tuple[int, list[str]]:
     return generation, [aggregate for (aggregate,) in rows]
 
 
-def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
-    """Return the ids of those aggregates that exist, by uuid."""
+def ids_questions(uuids: Collection[str]) -> list[Question]:
+    """Return the questions for the ids of aggregates; the answers are for `ids_of`."""
+    return [(_BY_UUID, {"uuids": part}) for part in parts(uuids)]
+
+
+def ids_of(
+    connection: Connection,
+    uuids: Collection[str],
+    answers: Iterable[StatementResult] | None = None,
+) -> dict[str, int]:
+    """Return the ids of those aggregates that exist, by uuid.
+
+    :param answers: to `ids_questions`; None: they weren't asked
+    """
     if not uuids:
         return {}
-    found = {
-        uuid: aggregate_id
-        for part in parts(uuids)
-        for aggregate_id, uuid in connection.execute(_BY_UUID, {"uuids": part})
-    }
+    if answers is None:
+        answers = connection.execute_all(*ids_questions(uuids))
+    found = {uuid: aggregate_id for rows in answers for aggregate_id, uuid in rows}
     if found:
         missing = [uuid for uuid in uuids if uuid not in found]
         found |= stored_names.spelled_otherwise(connection, aggregates.c.uuid, missing, set(found))
     return found
 
 
-def ensure(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
-    """Return the id of each aggregate by uuid; store the aggregates that don't exist yet."""
-    found = ids_of(connection, uuids)
+def ensure(
+    connection: Connection,
+    uuids: Collection[str],
+    answers: Iterable[StatementResult] | None = None,
+) -> dict[str, int]:
+    """Return the id of each aggregate by uuid; store the aggregates that don't exist yet.
+
+    :param answers: see `ids_of`
+    """
+    found = ids_of(connection, uuids, answers)
     missing = sorted({uuid for uuid in uuids if uuid not in found})
     if missing:
         stored_names.insert_missing(connection, aggregates, [{"uuid": uuid} for uuid in missing])

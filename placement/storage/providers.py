@@ -61,7 +61,7 @@ _FIND = {
     (False, True): _NODES.where(_NUMBERED),
     (True, True): _NODES.where(sa.or_(_NAMED, _NUMBERED)),
 }
-_FOUND = {key: Compiled(question) for key, question in _FIND.items()}
+_FOUND = Compiled(sa.select(providers.c.id).where(_NAMED))
 
 
 def _waiting(rows: sa.Select[Any], hold: Hold, by_index: bool = True) -> Compiled:
@@ -239,8 +239,12 @@ def lock_and_ask(
     ids: Collection[int],
     *questions: Question,
     hold: Hold = Hold.CONTENT,
+    found: StatementResult | None = None,
 ) -> tuple[dict[str, TreePosition], list[StatementResult]]:
-    """Do as `lock`, then ask questions, in one message if that can be; return the answers, too."""
+    """Do as `lock`, then ask questions, in one message if that can be; return the answers, too.
+
+    :param found: the answer to `ids_question`, if it was asked
+    """
     if not uuids and not ids:
         return {}, connection.execute_all(*questions)
     given = {"uuids": list(uuids), "ids": sorted(ids)}
@@ -249,13 +253,19 @@ def lock_and_ask(
     locking = _LOCK[*key, hold]
     if _locks_by_index(connection, len(uuids) + len(ids)):
         if uuids:
-            found = connection.execute(_FOUND[key], wanted).all()
-            wanted = {"ids": sorted(row[0] for row in found)}
-            if not found:
+            found = found or connection.execute(_FOUND, {"uuids": list(uuids)})
+            wanted = {"ids": sorted({*found.scalars(), *ids})}
+            if not wanted["ids"]:
                 return {}, connection.execute_all(*questions)
         locking = _LOCK_NUMBERED[hold]
     rows, *answers = connection.execute_all((locking, wanted), *questions)
     return nodes_in(rows), answers
+
+
+def ids_question(connection: Connection, uuids: Collection[str]) -> list[Question]:
+    """Return the question that saves `lock_and_ask` a message if it was asked before; or none."""
+    # one provider that a consumer leaves for itself is locked with another one's id
+    return [(_FOUND, {"uuids": list(uuids)})] if uuids and _locks_by_index(connection, 2) else []
 
 
 def lock_question(connection: Connection, uuids: Collection[str]) -> Question | None:

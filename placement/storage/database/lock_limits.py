@@ -67,10 +67,10 @@ def limited(
     dialect: sa.Dialect,
     driver: StatementDriver,
     calls: list[Call],
-    rows: Mapping[str, Awaited],
+    rows: dict[str, Awaited],
     limit: float,
     patient: bool,
-) -> tuple[list[Call], Mapping[str, Awaited]]:
+) -> tuple[list[Call], dict[str, Awaited]]:
     """Return the calls of a message with what limits its waits, if they lock several rows.
 
     Return also what each call then locks.

@@ -70,7 +70,7 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
             record.info[LOGS_STATEMENTS] = logged == ("ON", "STATEMENT")
             record.info[LONGEST_STATEMENT] = int(variables["max_allowed_packet"])
             if engine.dialect.driver == "pymysql" and record.info[LONGEST_STATEMENT] >= LONGEST:
-                record.info[BATCHES] = takes_several(cursor)
+                record.info[BATCHES] = takes_several(connection)
             if variables.get("wsrep_on") == "ON":
                 record.info[CLUSTER] = 1 + zlib.crc32(variables["wsrep_node_name"].encode())
                 # each transaction sees all that was committed before on any node of the cluster
