@@ -27,6 +27,7 @@ def replace_aggregates(
             content.write_aggregates(connection, uuid, generation, wanted)
             return generation + 1
         feed_lanes.ask_along(connection)
+        connection.is_repeatable = generation is not None
         known = aggregates.ids_questions(list(dict.fromkeys(wanted)))
         node, answers = providers.lock_one_and_ask(connection, uuid, *known)
         if generation is not None and node.generation != generation:

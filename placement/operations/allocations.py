@@ -50,6 +50,7 @@ def write_allocations(
         if writes_at_once.suit(connection, requests):
             writes_at_once.write(connection, requests)
             return
+        connection.is_repeatable = all(request.generation is None for request in requests)
         locked, nodes, room = lock(connection, requests)
         ids = {uuid: node.id for uuid, node in nodes.items()}
         store(connection, locked, nodes, room, dict.fromkeys(written_providers(locked, ids), 1))

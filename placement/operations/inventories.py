@@ -146,6 +146,7 @@ def _lock_at(
     connection: Connection, uuid: str, generation: int, *questions: Question
 ) -> tuple[TreePosition, list[StatementResult]]:
     feed_lanes.ask_along(connection)
+    connection.is_repeatable = True
     node, answers = providers.lock_one_and_ask(connection, uuid, *questions)
     if node.generation != generation:
         raise GenerationConflict()

@@ -76,6 +76,7 @@ def replace_traits(
         if content.suit(connection, wanted, generation):
             return content.write_traits(connection, uuid, generation, wanted), None
         feed_lanes.ask_along(connection)
+        connection.is_repeatable = True
         node, (held, *named) = providers.lock_one_and_ask(
             connection, uuid, traits.ids_question(uuid), *traits.named_questions(wanted)
         )

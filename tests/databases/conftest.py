@@ -10,11 +10,15 @@ def service(database_url):
 
 
 @pytest.fixture
-def messages(monkeypatch):
-    """Return the texts of each message that PostgreSQL gets. The test fails if one is an error.
+def messages(monkeypatch, database_kind):
+    """Return the texts of each message that the server gets.
 
-    It would stand in the server's log, with a statement of thousands of letters.
+    PostgreSQL's are lists, and the test fails if one is an error: that would stand in the server's
+    log, with a statement of thousands of letters.
     """
+    if database_kind == "mariadb":
+        yield messages_of_pymysql(monkeypatch)
+        return
     batches = pytest.importorskip("placement.storage.driver.postgresql_batches")
     sent, failed, send = [], [], batches.run
 
@@ -29,3 +33,16 @@ def messages(monkeypatch):
     monkeypatch.setattr(batches, "run", run)
     yield sent
     assert failed == []
+
+
+def messages_of_pymysql(monkeypatch):
+    """Return the texts of the messages that PyMySQL sends from now on."""
+    connections = pytest.importorskip("pymysql.connections")
+    sent, send = [], connections.Connection._execute_command
+
+    def note(connection, command, text):
+        sent.append(text.decode() if isinstance(text, bytes) else text)
+        return send(connection, command, text)
+
+    monkeypatch.setattr(connections.Connection, "_execute_command", note)
+    return sent

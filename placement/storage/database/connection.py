@@ -90,6 +90,7 @@ class Connection:
         self._assumes = assumes and self._batches and not plain.engine.dispatch.commit
         #: the last statement of a transaction that `end_with` ends, and what it will have found
         self._last: tuple[DriverText, StatementResult] | None = None
+        #: whether the operation is refused if it has happened before
         self.is_repeatable = False
         #: whether the end of the transaction was sent, and may have been reached
         self.is_ending = False
