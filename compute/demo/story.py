@@ -2,11 +2,12 @@
 
 import argparse
 import contextlib
+import os
 import pathlib
 import secrets
 import signal
 import tempfile
-import threading
+import time
 import uuid
 from collections.abc import Sequence
 from types import FrameType
@@ -179,6 +180,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
     console = Console(highlight=False, soft_wrap=True)
+    # tox that is killed tells nobody
+    starter = os.getppid() if "TOX_ENV_NAME" in os.environ else None
     end_at_signals()
     try:
         with contextlib.ExitStack() as stack:
@@ -195,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"The reshape, drawn for a browser: {drawing}"
             )
             if arguments.stay:
-                _stay(console, service)
+                _stay(console, service, starter)
     except DemoFailed as failure:
         console.print(f"[red]The demonstration failed:[/] {failure}")
         return 1
@@ -208,11 +211,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _stay(console: Console, service: PlacementProgram) -> None:
-    """Leave the service running until a signal comes."""
+def _stay(console: Console, service: PlacementProgram, starter: int | None) -> None:
+    """Leave the service running until a signal comes, or the starter is gone.
+
+    :param starter: id of the process that ends with the demonstration; None: nobody
+    """
     console.print(f"The page of this cloud: {service.url}/berth/v1/ui/ (Ctrl+C ends it)")
     with contextlib.suppress(Ended):
-        threading.Event().wait()
+        while starter in (None, os.getppid()):
+            time.sleep(1)
 
 
 def _tell_all(console: Console, service: PlacementProgram, folder: pathlib.Path) -> pathlib.Path:

@@ -139,7 +139,10 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "searching",
             "storage",
         },
-        "wsgi": {"app", "config", "extensions.monitoring", "http", "installation"},
+        "wsgi": {
+            *("app", "config", "http", "installation"),
+            *("extensions.monitoring", "extensions.names"),
+        },
         "deploy": {"app", "extensions.monitoring", "http"},
         "direct": {"app", "config", "http"},
         # of any two services: it imports none

@@ -70,6 +70,6 @@ def test_a_release_without_its_notes_is_refused(tmp_path: pathlib.Path) -> None:
     shutil.copy(ROOT / "setup.cfg", tmp_path)
     make_release = runpy.run_path(str(ROOT / "contrib" / "release" / "make_release.py"))
     make_release["check_notes"](tmp_path)
-    (changes / "+new.fix.rst").touch()
+    (changes / f"+new.{min(KINDS)}.rst").touch()
     with pytest.raises(make_release["Refused"], match=f"build --version {version()} --yes"):
         make_release["check_notes"](tmp_path)

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 import requests
+from rich.console import Console
 
+from compute.demo import story
 from compute.demo.programs import PATIENCE as PROGRAM_PATIENCE
+from compute.demo.programs import PlacementProgram
 from tests.browsing import expect
 from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.programs import ADMIN, wait_until
@@ -101,6 +104,11 @@ def test_tox_waits_until_it_has_ended():
     tox.read(ROOT / "tox.ini")
     for each in ("interrupt_timeout", "terminate_timeout"):
         assert tox["testenv:demo"].getint(each) >= PROGRAM_PATIENCE
+
+
+def test_it_does_not_stay_without_the_tox_that_started_it(tmp_path):
+    nobody = -1
+    story._stay(Console(quiet=True), PlacementProgram("", tmp_path), nobody)
 
 
 @pytest.mark.thorough
