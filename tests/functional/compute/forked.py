@@ -15,9 +15,9 @@ import pytest
 from tests import leftovers
 from tests.patience import PATIENCE
 
+IMPORTED = "tests.functional.compute.imported"
 PROCESSES = multiprocessing.get_context("forkserver")
-PRELOADED = "tests.functional.compute.imported"
-PROCESSES.set_forkserver_preload([PRELOADED])
+PROCESSES.set_forkserver_preload([IMPORTED])
 
 
 @pytest.fixture(scope="session")
@@ -105,3 +105,9 @@ def _run(main, arguments, environ, out, err):
     os.environ.clear()
     os.environ.update(environ)
     sys.exit(main(arguments))
+
+
+def unimported(modules):
+    """In a forked process: print which of the modules the process has to import itself."""
+    print(*(module for module in modules if module not in sys.modules))
+    return 0

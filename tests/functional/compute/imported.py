@@ -1,24 +1,29 @@
 """Importing this imports all that the programs of the compute side may need.
 
-The commands also need the service, which they run in their own process.
+The commands also need the service, which they run in their own process. Python says nothing if
+this fails in the process that others are forked from: `test_forked.py` does.
 """
 
 import importlib
 import pkgutil
 
-import compute.cli
-from placement.app import import_all
+from compute.cli import commands
+from placement.app import import_all, list_rules
 
-for command in pkgutil.walk_packages(compute.cli.__path__, "compute.cli."):
-    importlib.import_module(command.name)
-for module in (
+for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
+    importlib.import_module(module.name)
+for name in (
+    "compute.cli.agent",
+    "compute.cli.berth_compute",
+    "compute.cli.nova_manage",
     "placement.direct",
     "tests.functional.compute.compute_host",
-    # what a forked process needs to begin
     "tests.functional.compute.forked",
     "tests.functional.compute.maintenance.drivers",
+    "tests.functional.compute.maintenance.killable",
     "virt.fake",
     "virt.host",
 ):
-    importlib.import_module(module)
+    importlib.import_module(name)
 import_all()
+list_rules()
