@@ -31,16 +31,13 @@ def resolved(version: Version, value: dict[str, Any]) -> dict[str, Any]:
 def complaints_by_document(exchange: Any) -> list[str]:
     """Return how the answer differs from the document; an answer of no operation doesn't."""
     version = exchange.version or NEWEST
-    methods = of_version(version)["paths"].get(exchange.route, {})
-    # methods are upper case: `get` is another one, which no path has
-    operation = methods.get(exchange.method.lower()) if exchange.method.isupper() else None
+    operation = _operation(version, exchange.route, exchange.method)
     if operation is None:
         return []
-    answer = operation["responses"].get(str(exchange.status))
-    if answer is None:
+    if str(exchange.status) not in operation["responses"]:
         return ["the document doesn't have this status"]
-    answer = resolved(version, answer)
-    found = _of_headers(version, exchange, answer)
+    answer, headers = _answer(version, exchange.route, exchange.method, exchange.status)
+    found = _of_headers(exchange, headers)
     if found:
         return found
     kind = exchange.headers.get("content-type")
@@ -76,19 +73,43 @@ def complaints_of_monitoring(exchange: Any) -> list[str]:
     return [f"the document: {error.message} at {list(error.instance_path)}" for error in found]
 
 
-def _of_headers(version: Version, exchange: Any, answer: dict[str, Any]) -> list[str]:
-    """Return what is wrong with the headers that the document knows."""
-    described = {
-        each.lower(): resolved(version, header) for each, header in answer["headers"].items()
+def _operation(version: Version, route: str | None, method: str) -> dict[str, Any] | None:
+    methods = of_version(version)["paths"].get(route, {})
+    # methods are upper case: `get` is another one, which no path has
+    return methods.get(method.lower()) if method.isupper() else None
+
+
+@functools.cache
+def _answer(
+    version: Version, route: str, method: str, status: int
+) -> tuple[dict[str, Any], dict[str, tuple[bool, Any]]]:
+    """Return an answer of the document; and header → whether it is required, and its judge."""
+    operation = _operation(version, route, method)
+    assert operation is not None
+    answer = resolved(version, operation["responses"][str(status)])
+    headers = {name.lower(): resolved(version, rule) for name, rule in answer["headers"].items()}
+    return answer, {
+        name: (rule.get("required", False), _judge(json.dumps(rule["schema"])))
+        for name, rule in headers.items()
     }
+
+
+#: headers that answers have only where the document has them
+_KNOWN = tuple(map(str.lower, HEADERS))
+
+
+def _of_headers(exchange: Any, described: dict[str, tuple[bool, Any]]) -> list[str]:
+    """Return what is wrong with the headers that the document knows."""
     found = []
-    for header in map(str.lower, HEADERS):
-        value, rule = exchange.headers.get(header), described.get(header)
-        if rule is None:
+    for header in _KNOWN:
+        value = exchange.headers.get(header)
+        if header not in described:
             found += [] if value is None else [f"the document doesn't have the header {header}"]
-        elif value is None:
-            found += [f"the header {header} is missing"] if rule.get("required") else []
-        elif not _judge(json.dumps(rule["schema"])).is_valid(value):
+            continue
+        required, judge = described[header]
+        if value is None:
+            found += [f"the header {header} is missing"] if required else []
+        elif not judge.is_valid(value):
             found.append(f"the document doesn't allow {header}: {value}")
     return found
 

@@ -5,6 +5,7 @@
 """
 
 import dataclasses
+import functools
 import json
 import re
 from collections.abc import Collection, Mapping
@@ -73,7 +74,7 @@ class Exchange:
         """The negotiated microversion, or None."""
         return VERSIONS.get(self.headers.get("openstack-api-version", ""))
 
-    @property
+    @functools.cached_property
     def route(self) -> str | None:
         """The path in the table that matches the request's, or None."""
         path = self.path or "/"
