@@ -4,79 +4,18 @@ The tests of a module share it. They can't assume an empty database, so they gen
 uuids.
 """
 
-import io
 import os
-from urllib.parse import unquote_to_bytes, urlsplit
 
 import pytest
 import requests
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
-from requests.adapters import BaseAdapter
 
 from tests.databases.fresh import SQLiteFiles
 from tests.service_settings import UNTIMED
 
 PLACEMENT_URL = "BERTH_TEST_PLACEMENT_URL"
-
-
-class WSGITransport(BaseAdapter):
-    """Adapter for `requests` that calls a WSGI application: no socket, no global patching."""
-
-    def __init__(self, app):
-        super().__init__()
-        self.app = app
-
-    def send(self, request, **kwargs):
-        answer = {}
-
-        def start_response(status, headers, exc_info=None):
-            answer.update(status=status, headers=headers)
-
-        chunks = self.app(self._environ(request), start_response)
-        try:
-            body = b"".join(chunks)
-        finally:
-            getattr(chunks, "close", lambda: None)()
-        response = requests.Response()
-        code, _, response.reason = answer["status"].partition(" ")
-        response.status_code = int(code)
-        response.headers.update(answer["headers"])
-        response.url, response.request = request.url, request
-        response.raw = io.BytesIO(body)
-        return response
-
-    def _environ(self, request):
-        url = urlsplit(request.url)
-        body = request.body or b""
-        body = body.encode() if isinstance(body, str) else body
-        environ = {
-            "REQUEST_METHOD": request.method,
-            "SCRIPT_NAME": "",
-            "PATH_INFO": unquote_to_bytes(url.path).decode("latin-1"),
-            "QUERY_STRING": url.query,
-            "SERVER_NAME": url.hostname,
-            "SERVER_PORT": str(url.port or 80),
-            "SERVER_PROTOCOL": "HTTP/1.1",
-            "REMOTE_ADDR": "127.0.0.1",
-            "wsgi.version": (1, 0),
-            "wsgi.url_scheme": url.scheme,
-            "wsgi.input": io.BytesIO(body),
-            "wsgi.errors": io.StringIO(),
-            "wsgi.multithread": True,
-            "wsgi.multiprocess": False,
-            "wsgi.run_once": False,
-        }
-        for name, value in request.headers.items():
-            value = value.decode("latin-1") if isinstance(value, bytes) else value
-            name = name.upper().replace("-", "_")
-            plain = name in ("CONTENT_TYPE", "CONTENT_LENGTH")
-            environ[name if plain else f"HTTP_{name}"] = value
-        return environ
-
-    def close(self):
-        """Do nothing: there is no connection."""
 
 
 class RecordingAdapter(Adapter):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from keystoneauth1.adapter import Adapter
 
-from tests.functional.conftest import WSGITransport
+from tests.wsgi_transport import WSGITransport
 
 ADMINISTRATOR = {"x-auth-token": "admin", "x-roles": "admin,service"}
 

@@ -12,6 +12,7 @@ from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.forked import forking
 from tests.functional.compute.outsider import Outsider
 from tests.functional.conftest import PLACEMENT_URL
+from tests.wsgi_transport import direct_services_called
 
 __all__ = ["forking"]
 
@@ -39,6 +40,13 @@ def pytest_generate_tests(metafunc):
         and PLACEMENT_URL not in os.environ
     ):
         metafunc.parametrize("extensions", [True, False], ids=["whole", "one by one"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _services_are_called():
+    """Spare the tests the pretended HTTP between a client and a service in this process."""
+    with direct_services_called():
+        yield
 
 
 @pytest.fixture

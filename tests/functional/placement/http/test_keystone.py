@@ -15,9 +15,9 @@ from sqlalchemy.exc import OperationalError
 from placement import config
 from placement.app import create_app
 from placement.wsgi import loading
-from tests.functional.conftest import WSGITransport
 from tests.functional.placement.keystone_stub import HOUR, SERVICE_PASSWORD, Keystone, token
 from tests.gabbi import fixtures, services
+from tests.wsgi_transport import WSGITransport
 
 REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")
 JSON = {"accept": "application/json"}

@@ -10,8 +10,8 @@ import requests
 
 from placement import config
 from placement.app import start
-from tests.functional.conftest import WSGITransport
 from tests.gabbi import services
+from tests.wsgi_transport import WSGITransport
 
 URL = "http://placement.test"
 #: nobody listens there
