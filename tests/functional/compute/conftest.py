@@ -9,12 +9,9 @@ from compute import config
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost
-from tests.functional.compute.forked import forking
 from tests.functional.compute.outsider import Outsider
 from tests.functional.conftest import PLACEMENT_URL
 from tests.wsgi_transport import direct_services_called
-
-__all__ = ["forking"]
 
 #: modules whose tests run with a placement that offers what only Berth has, and without
 BOTH = {

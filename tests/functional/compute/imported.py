@@ -21,6 +21,7 @@ for name in (
     "tests.functional.compute.forked",
     "tests.functional.compute.maintenance.drivers",
     "tests.functional.compute.maintenance.killable",
+    "tests.functional.placement.processes",
     "virt.fake",
     "virt.host",
 ):

@@ -2,10 +2,10 @@
 
 import concurrent.futures
 import contextlib
-import multiprocessing
 
 import pytest
 
+from tests.functional.compute.forked import PROCESSES
 from tests.functional.placement.service import Service
 from tests.patience import PATIENCE
 
@@ -20,10 +20,9 @@ class Processes:
     """
 
     def __init__(self):
-        context = multiprocessing.get_context("spawn")
-        self._everybody = context.Barrier(COUNT)
+        self._everybody = PROCESSES.Barrier(COUNT)
         self._pool = concurrent.futures.ProcessPoolExecutor(
-            COUNT, context, initializer=_start, initargs=(self._everybody,)
+            COUNT, PROCESSES, initializer=_start, initargs=(self._everybody,)
         )
         # its threads and processes start at the first jobs; here they belong to the fixture
         concurrent.futures.wait([self._pool.submit(together) for _ in range(COUNT)])
@@ -45,7 +44,7 @@ class Processes:
 
 
 @pytest.fixture(scope="session")
-def processes():
+def processes(forking):
     """Return processes that all tests of this run share; the first test that asks starts them."""
     started = Processes()
     yield started
