@@ -3,6 +3,7 @@
 What the page shows it asks of the API, with the reader's token, like any other client.
 """
 
+import functools
 import json
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -24,18 +25,19 @@ SESSION = "session.json"
 
 def page(conf: cfg.ConfigOpts) -> dict[str, WSGIApplication]:
     """Return what answers at each path of the page."""
-    keystone = keystone_address(conf)
+    return _page(conf.api.auth_strategy, keystone_address(conf), conf.berth.ui_dashboard)
+
+
+# tests, and whoever opens services in a process of its own, start many with the same options
+@functools.lru_cache(8)
+def _page(strategy: str, keystone: str | None, dashboard: str | None) -> dict[str, WSGIApplication]:
     headers = _headers(keystone)
     shown: dict[str, WSGIApplication] = {
         f"{UI}/{name}": _file(file, headers) for name, file in page_files().items()
     }
     shown[PAGE] = shown[f"{UI}/{INDEX}"]
     shown[UI] = _sent_to("ui/", headers)
-    session = {
-        "auth": conf.api.auth_strategy,
-        "keystone": keystone,
-        "dashboard": conf.berth.ui_dashboard,
-    }
+    session = {"auth": strategy, "keystone": keystone, "dashboard": dashboard}
     shown[f"{UI}/{SESSION}"] = _session(json.dumps(session).encode(), headers)
     return shown
 

@@ -87,9 +87,11 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextlib.contextmanager
-def served(application: Callable[..., Any], context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Serve an application on a free port of the loopback interface; yield its URL."""
-    server = _Server("127.0.0.1", 0, application, _Quiet, ssl_context=context)
+def served(
+    application: Callable[..., Any], context: ssl.SSLContext | None = None, port: int = 0
+) -> Iterator[str]:
+    """Serve an application on a port, or a free one, of the loopback interface; yield its URL."""
+    server = _Server("127.0.0.1", port, application, _Quiet, ssl_context=context)
     with running(server):
         yield f"http{'s' if context else ''}://127.0.0.1:{server.port}"
 

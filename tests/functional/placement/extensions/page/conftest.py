@@ -1,7 +1,9 @@
 """Services with a cloud to look at, behind a real socket."""
 
+import contextlib
 import types
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -61,9 +63,46 @@ def serving(factory, fill, **options):
         service = Service(new_database(), **options)
         api = Api(service)
         fill(api)
-        with served(service.app) as url:
+        with _served_again(_Kept(service.app)) as url:
             yield types.SimpleNamespace(url=url, ui=url + UI, put=api.put, service=service)
         service.running.close()
+
+
+class _Kept:
+    """A service whose scripts and styles a browser keeps: it asks for no window of them again.
+
+    There are ninety, and a test opens a window in a second. What operators' services send is
+    tested in `test_files.py`.
+    """
+
+    def __init__(self, app):
+        self._app = app
+
+    def __call__(self, environ, start_response):
+        def start(status, headers, *more):
+            if environ["PATH_INFO"].endswith((".js", ".css")):
+                headers = [(name, _KEPT.get(name, value)) for name, value in headers]
+            return start_response(status, headers, *more)
+
+        return self._app(environ, start)
+
+
+_KEPT = {"Cache-Control": "max-age=3600"}
+#: ports of clouds that are gone, by which the browser knows what it keeps
+_ports = []
+
+
+@contextlib.contextmanager
+def _served_again(app):
+    """Serve an application where another one was, if nobody else has taken that port."""
+    with contextlib.ExitStack() as stack:
+        url = None
+        while _ports and url is None:
+            with contextlib.suppress(OSError, SystemExit):
+                url = stack.enter_context(served(app, port=_ports.pop()))
+        url = url or stack.enter_context(served(app))
+        yield url
+    _ports.append(urlsplit(url).port)
 
 
 @pytest.fixture(scope="session")
