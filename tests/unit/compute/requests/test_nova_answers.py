@@ -14,6 +14,7 @@ from compute.requests.reading.image import GuestImage
 from compute.requests.reading.refusal import Refused
 from compute.requests.settings import Settings
 from compute.requests.translation import healed_amounts, request_of
+from tests.offenders import assert_each
 
 TABLE = json.loads(pathlib.Path(__file__).with_name("nova_answers.json").read_text("utf-8"))
 ALIASES = re.findall("^alias = (.+)$", TABLE["configs"]["default"], re.MULTILINE)
@@ -25,13 +26,14 @@ PARAMETER = re.compile("(resources|required)(.*)")
 DEVICE = re.compile("[0-9a-f]{8}-[0-9a-f-]{27}-[0-9]+")
 
 
-def cases(**wanted: Any) -> list[Any]:
+def cases(**wanted: Any) -> dict[str, tuple[Any]]:
     """Return the cases of the table with these values, each with a name."""
-    return [
-        pytest.param(case, id=f"{case['config']}: {case['name']}")
-        for case in TABLE["cases"]
-        if all(case[key] == value for key, value in wanted.items())
+    found = [
+        case for case in TABLE["cases"] if all(case[key] == value for key, value in wanted.items())
     ]
+    named = {f"{case['config']}: {case['name']}": (case,) for case in found}
+    assert len(named) == len(found)
+    return named
 
 
 def flavor_of(case: dict[str, Any]) -> Flavor:
@@ -70,21 +72,27 @@ def parts(query: str | None) -> Any:
     return named, devices, sorted(others)
 
 
-@pytest.mark.parametrize("case", cases(refused=False))
-def test_it_asks_what_nova_asks(case: dict[str, Any]) -> None:
-    found = asked(case)
-    assert parts(found.request.to_querystring()) == parts(case["query"])
-    assert parts(found.fallback and found.fallback.to_querystring()) == parts(case["fallback"])
-    assert found.holds == case["holds"]
+def test_it_asks_what_nova_asks() -> None:
+    def check(case: dict[str, Any]) -> None:
+        found = asked(case)
+        assert parts(found.request.to_querystring()) == parts(case["query"])
+        assert parts(found.fallback and found.fallback.to_querystring()) == parts(case["fallback"])
+        assert found.holds == case["holds"]
+
+    assert_each(cases(refused=False), check)
 
 
-@pytest.mark.parametrize("case", cases(refused=True))
-def test_it_refuses_what_nova_refuses(case: dict[str, Any]) -> None:
-    with pytest.raises(Refused, match=r"^[^\n]+\.$"):
-        asked(case)
+def test_it_refuses_what_nova_refuses() -> None:
+    def check(case: dict[str, Any]) -> None:
+        with pytest.raises(Refused, match=r"^[^\n]+\.$"):
+            asked(case)
+
+    assert_each(cases(refused=True), check)
 
 
-@pytest.mark.parametrize("case", cases(refused=False))
-def test_a_guest_that_runs_holds_what_nova_heals_or_what_it_asked_for(case: dict[str, Any]) -> None:
-    found = healed_amounts(flavor_of(case), case["is_bfv"])
-    assert found in (case.get("heals"), case["holds"])
+def test_a_guest_that_runs_holds_what_nova_heals_or_what_it_asked_for() -> None:
+    def check(case: dict[str, Any]) -> None:
+        found = healed_amounts(flavor_of(case), case["is_bfv"])
+        assert found in (case.get("heals"), case["holds"])
+
+    assert_each(cases(refused=False), check)
