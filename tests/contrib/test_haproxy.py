@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import sys
 import uuid
 
 import pytest
@@ -19,6 +18,7 @@ from tests.contrib.load import Load
 from tests.functional.placement.serving.conftest import starting
 from tests.functional.placement.serving.programs import (
     ADMIN,
+    FORKED,
     free_port,
     needed,
     read_all,
@@ -46,7 +46,7 @@ class Host:
         self.start()
 
     def start(self):
-        command = [sys.executable, "-m", "placement.cli.serve", "--port", str(self.port)]
+        command = [FORKED, "--port", str(self.port)]
         options = {
             "OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING": "true",
             "OS_HEALTHCHECK__BACKENDS": "disable_by_file",

@@ -1,7 +1,5 @@
 """The manifest for Kubernetes: its probes ask what they should, and its command serves."""
 
-import sys
-
 import pytest
 import requests
 import yaml
@@ -10,7 +8,7 @@ from tests.contrib.files import text_of
 from tests.contrib.users import PLACEMENT
 from tests.faults.running import accepts
 from tests.functional.placement.serving.conftest import configuration
-from tests.functional.placement.serving.programs import Server, free_port
+from tests.functional.placement.serving.programs import FORKED, Server, free_port
 from tests.patience import PATIENCE
 
 MANIFEST = "kubernetes/placement-api.yaml"
@@ -32,7 +30,7 @@ def test_without_its_database_the_pod_lives_and_is_not_ready(container, tmp_path
     given = {"0.0.0.0": "127.0.0.1", "8780": str(port)}
     program, *arguments = [given.get(one, one) for one in container["command"]]
     assert program == "placement-api"
-    command = [sys.executable, "-m", "placement.cli.serve", *arguments]
+    command = [FORKED, *arguments]
     server = Server(command, tmp_path, configuration(tmp_path), f"http://127.0.0.1:{port}", True)
     try:
         server.wait_until(lambda: asked(server, container["startupProbe"]) == 200)

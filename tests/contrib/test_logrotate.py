@@ -5,13 +5,12 @@ import grp
 import gzip
 import os
 import subprocess
-import sys
 
 import pytest
 
 from tests.contrib.files import adapted
 from tests.contrib.load import Load
-from tests.functional.placement.serving.programs import free_port, needed, wait_until
+from tests.functional.placement.serving.programs import FORKED, free_port, needed, wait_until
 
 FILE = "logrotate/placement-api"
 
@@ -27,7 +26,7 @@ def logs(tmp_path_factory):
 def running(start_for_module, logs):
     """Return the service with several processes that write one file."""
     port = free_port()
-    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port), "--workers", "2"]
+    command = [FORKED, "--port", str(port), "--workers", "2"]
     # as `log_dir` in placement.conf
     log = f"{logs}/placement.log"
     return start_for_module(command, f"http://127.0.0.1:{port}", OS_DEFAULT__LOG_FILE=log)

@@ -1,7 +1,6 @@
 """contrib/nginx: the service behind a proxy that terminates TLS."""
 
 import getpass
-import sys
 
 import pytest
 
@@ -9,7 +8,7 @@ from tests.browsing import expect
 from tests.contrib.certificate import made_certificate
 from tests.contrib.files import adapted
 from tests.functional.placement.service import Service
-from tests.functional.placement.serving.programs import ADMIN, free_port, needed
+from tests.functional.placement.serving.programs import ADMIN, FORKED, free_port, needed
 
 #: the configuration around a server block, for a process without root's rights
 FRAME = """
@@ -43,7 +42,7 @@ def certificate(folder):
 def service(start_for_module):
     """Return the service behind the proxy; it logs all requests."""
     port = free_port()
-    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    command = [FORKED, "--port", str(port)]
     server = start_for_module(
         command,
         f"http://127.0.0.1:{port}",

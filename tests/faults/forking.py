@@ -83,6 +83,10 @@ class Forked:
         if self.poll() is None:
             os.kill(self.pid, sig)
 
+    def kill(self) -> None:
+        """Kill the process, if it runs."""
+        self.send_signal(signal.SIGKILL)
+
 
 class ForkedService(RunningService):
     """`placement-api`, forked from a process that has imported it."""

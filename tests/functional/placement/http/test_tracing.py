@@ -1,7 +1,6 @@
 """[berth]traces: a span for each request, and nothing without it."""
 
 import http.server
-import sys
 import threading
 
 import pytest
@@ -16,7 +15,7 @@ from placement import config
 from placement.http import tracing
 from placement.http.tracing import Traced
 from tests.functional.placement.serving.conftest import starting
-from tests.functional.placement.serving.programs import free_port, wait_until
+from tests.functional.placement.serving.programs import FORKED, free_port, wait_until
 from tests.functional.placement.small_cloud import NEW, ROOT, expect, fill, holding
 from tests.patience import PATIENCE
 
@@ -170,7 +169,7 @@ def test_workers_send_spans_to_a_collector_that_may_go(tmp_path):
     port = free_port()
     with starting(tmp_path) as start:
         server = start(
-            [sys.executable, "-m", "placement.cli.serve", "--port", str(port), "--workers", "2"],
+            [FORKED, "--port", str(port), "--workers", "2"],
             f"http://127.0.0.1:{port}",
             OS_BERTH__TRACES="true",
             OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{collector.server_address[1]}",

@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 import requests
 
+from tests.faults.forking import Forked, Start
 from tests.patience import PATIENCE
 
+#: stands for the program `placement-api`, forked from a process that has imported it: a third of a
+#: start. Tests of the program itself, or of what it imports, start an interpreter
+FORKED = "placement-api (forked)"
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 
 
@@ -56,6 +60,10 @@ class Server:
         self.url = url
         self.verify = verify
         self.log = folder / f"{Path(command[0]).name}.log"
+        if command[0] == FORKED:
+            start = Start([*map(str, command[1:])], environ, str(folder), str(self.log))
+            self.process = Forked(start)
+            return
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log

@@ -7,14 +7,14 @@ import pytest
 import requests
 
 from tests.functional.placement.keystone_stub import Keystone, token
-from tests.functional.placement.serving.programs import free_port, wait_until
+from tests.functional.placement.serving.programs import FORKED, free_port, wait_until
 from tests.functional.placement.serving.refusing import refusing
 from tests.patience import PATIENCE
 
 THREADS = 4
 #: maximum number of requests that may wait for keystone
 VALIDATIONS = 2
-COMMAND = [sys.executable, "-m", "placement.cli.serve", "--threads", str(THREADS)]
+COMMAND = [FORKED, "--threads", str(THREADS)]
 
 
 def variables(options):

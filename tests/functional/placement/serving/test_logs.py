@@ -4,12 +4,11 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.functional.placement.serving.programs import ADMIN, free_port, wait_until
+from tests.functional.placement.serving.programs import ADMIN, FORKED, free_port, wait_until
 from tests.functional.placement.serving.refusing import refusing
 
 REQUEST_ID = "req-00000000-0000-4000-8000-000000000001"
@@ -20,7 +19,7 @@ def logging_service(start_for_module, tmp_path_factory):
     """Return the service, and its log file."""
     log = tmp_path_factory.mktemp("logs") / "placement.log"
     port = free_port()
-    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port), "--debug"]
+    command = [FORKED, "--port", str(port), "--debug"]
     server = start_for_module(command, f"http://127.0.0.1:{port}", OS_DEFAULT__LOG_FILE=str(log))
     return server, log
 
@@ -88,7 +87,7 @@ def open_files(server):
 
 def test_each_line_of_a_json_log_is_an_object_from_start_to_end(start):
     port = free_port()
-    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    command = [FORKED, "--port", str(port)]
     server = start(command, f"http://127.0.0.1:{port}", OS_DEFAULT__USE_JSON="true")
     assert server.request("GET", "/traits").status_code == 200
     server.process.send_signal(signal.SIGHUP)

@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 
 import pytest
 import requests
@@ -15,6 +14,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from tests.functional.placement.serving.conftest import starting
 from tests.functional.placement.serving.programs import (
     ADMIN,
+    FORKED,
     PATIENCE,
     free_port,
     needed,
@@ -23,7 +23,7 @@ from tests.functional.placement.serving.programs import (
 from tests.functional.placement.serving.prometheus import watching
 from tests.functional.placement.serving.refusing import refusing
 
-COMMAND = [sys.executable, "-m", "placement.cli.serve"]
+COMMAND = [FORKED]
 SAMPLE = re.compile(r"^(\w+(?:\{.*\})?) (\S+)$")
 #: requests of these tests, by the series that counts them
 CLASSES = (

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from tests.functional.placement.serving.programs import (
+    FORKED,
     PATIENCE,
     SlowClient,
     free_port,
@@ -17,15 +18,17 @@ from tests.functional.placement.serving.programs import (
     wait_until,
 )
 
-COMMAND = [sys.executable, "-m", "placement.cli.serve"]
+COMMAND = [FORKED]
+#: for what depends on what a start imports
+PROGRAM = [sys.executable, "-m", "placement.cli.serve"]
 CREATED = "HTTP/1.1 200 OK"
 
 
-def started(start, host, *arguments):
+def started(start, host, *arguments, program=COMMAND):
     """Start placement-api on a free port of the host."""
     port = free_port(host)
     shown = f"[{host}]" if ":" in host else host
-    command = [*COMMAND, "--host", host, "--port", str(port), *arguments]
+    command = [*program, "--host", host, "--port", str(port), *arguments]
     server = start(command, f"http://{shown}:{port}")
     server.host, server.port = host, port
     return server
@@ -40,7 +43,7 @@ def one_worker(start_for_module):
 @pytest.fixture(scope="module")
 def two_workers(start_for_module):
     """Return a placement-api with two workers."""
-    server = started(start_for_module, "::1", "--workers", "2")
+    server = started(start_for_module, "::1", "--workers", "2", program=PROGRAM)
     wait_until(lambda: len(server.workers()) == 2, server.said)
     return server
 

@@ -6,7 +6,8 @@ import signal
 
 import pytest
 
-from tests.faults.running import eventually, running
+from tests.faults.forking import running
+from tests.faults.running import eventually
 
 pytestmark = pytest.mark.spread_over_databases
 SEARCH = "/allocation_candidates?resources=VCPU:1"

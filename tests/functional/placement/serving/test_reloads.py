@@ -5,13 +5,12 @@ What makes a configuration unusable is in test_configuration_in_force.py.
 
 import os
 import signal
-import sys
 
 import pytest
 
-from tests.functional.placement.serving.programs import free_port, wait_until
+from tests.functional.placement.serving.programs import FORKED, free_port, wait_until
 
-COMMAND = [sys.executable, "-m", "placement.cli.serve"]
+COMMAND = [FORKED]
 KEPT = "so the old one stays in force"
 KEYSTONE = """
 [keystone_authtoken]

@@ -2,7 +2,6 @@
 
 import http.server
 import json
-import sys
 import threading
 
 import pytest
@@ -13,7 +12,7 @@ from tests.functional.placement.extensions.page.clouds import POOL, numbered
 from tests.functional.placement.keystone_stub import Keystone, token
 from tests.functional.placement.served import HangingUp, running, served
 from tests.functional.placement.serving.conftest import starting
-from tests.functional.placement.serving.programs import free_port
+from tests.functional.placement.serving.programs import FORKED, free_port
 
 PASSWORD = "correct horse"
 TOKEN = "gAAAA-a-token"
@@ -225,7 +224,7 @@ def test_a_host_without_tls_serves_the_page_too(open_page, small_cloud):
 
 def test_a_service_may_go_and_come_back(open_page, tmp_path):
     port = free_port()
-    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    command = [FORKED, "--port", str(port)]
     url = f"http://127.0.0.1:{port}"
     with starting(tmp_path) as start:
         server = start(command, url)
