@@ -1,12 +1,13 @@
-"""A process that holds what tests import from elsewhere, and forks one for each run of tests.
+"""A process that holds what tests import, and forks one for each run of tests.
 
 It works in its copy of the repository. It reads a job from each line of its input, and answers
 with a line: how the tests ended, and which test failed first. So no run has to start Python, or to
-import numpy, SQLAlchemy and the like.
+import numpy, SQLAlchemy and the like; nor the product and the tests, if the mutant is a function
+whose code can be changed afterwards.
 """
 
 import contextlib
-import importlib
+import io
 import json
 import os
 import resource
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
+from tests.mutants.swapping import Calls, Functions
 from tests.mutants.tree import Swapped
 
 #: packages that a run imports itself, as one of their files may be a mutant
@@ -86,26 +88,32 @@ def main(tree: Path) -> None:
         "TMPDIR": str(tree.parent / f"{tree.name}.tmp"),
     }
     os.environ |= environment
+    # the files of tests come first
+    functions = collected(tree, json.loads(sys.stdin.readline()))
     for line in sys.stdin:
-        answer = done(tree, json.loads(line))
+        answer = done(tree, functions, json.loads(line))
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
 
-def done(tree: Path, job: Mapping[str, Any]) -> dict[str, Any]:
-    """Do a job: import modules, or run tests with or without a mutant."""
-    if "modules" in job:
-        for name in job["modules"]:
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
-        return {}
-    with contextlib.ExitStack() as stack:
-        if "content" in job:
-            stack.enter_context(Swapped(tree / job["path"], job["content"].encode()))
-        return _forked(tree, job)
+def collected(tree: Path, files: list[str]) -> Functions:
+    """Import some files of tests, and all that they import. Return the functions."""
+    with Calls(tree) as calls, contextlib.redirect_stdout(io.StringIO()):
+        pytest.main([*NOT_OF_TESTS.split(), "--collect-only", *files])
+    return Functions(tree, calls.made)
 
 
-def _forked(tree: Path, job: Mapping[str, Any]) -> dict[str, Any]:
+def done(tree: Path, functions: Functions, job: Mapping[str, Any]) -> dict[str, Any]:
+    """Run tests with or without a mutant."""
+    if "content" not in job:
+        return _forked(tree, functions, job)
+    before = (tree / job["path"]).read_text(encoding="utf-8")
+    # programs that tests start read the file
+    with Swapped(tree / job["path"], job["content"].encode()):
+        return _forked(tree, functions, job | {"before": before})
+
+
+def _forked(tree: Path, functions: Functions, job: Mapping[str, Any]) -> dict[str, Any]:
     told, tells = os.pipe()
     began = time.monotonic()
     temporary = Path(os.environ["TMPDIR"])
@@ -113,7 +121,7 @@ def _forked(tree: Path, job: Mapping[str, Any]) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         os.close(told)
-        _run(tree, job, tells)
+        _run(tree, functions, job, tells)
     os.close(tells)
     hanging = HANGING + 10 * sum(job["tests"].values())
     ended, used, lines = _awaited(child, told, began + hanging)
@@ -162,7 +170,7 @@ def _awaited(child: int, told: int, until: float) -> tuple[int | None, float, li
     return ended, usage.ru_utime + usage.ru_stime, text.split(b"\n")[:-1]
 
 
-def _run(tree: Path, job: Mapping[str, Any], told: int) -> None:
+def _run(tree: Path, functions: Functions, job: Mapping[str, Any], told: int) -> None:
     """Run the tests in this process, which ends then."""
     code = 70
     try:
@@ -170,17 +178,17 @@ def _run(tree: Path, job: Mapping[str, Any], told: int) -> None:
         output = os.open(f"{tree}.output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for number in (1, 2):
             os.dup2(output, number)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        # of what is written to: browsers reserve far more
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         sys.path[:] = [str(tree), *(place for place in sys.path if place != str(tree))]
         if "content" in job:
             sys.dont_write_bytecode = True
             os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
-            del sys.modules[name]
+            if not functions.become(job["path"], job["before"], job["content"]):
+                for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
+                    del sys.modules[name]
         watch = Watch(told, job["tests"], job.get("patience", PATIENCE))
-        code = pytest.main([*NOT_OF_TESTS.split(), *job.get("options", ()), *job["tests"]], [watch])
-        if "options" in job:
-            watch.tell(imported=" ".join(sys.modules))
+        code = pytest.main([*NOT_OF_TESTS.split(), *job["tests"]], [watch])
     finally:
         sys.stdout.flush()
         os._exit(code)

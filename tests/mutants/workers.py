@@ -2,16 +2,15 @@
 
 import dataclasses
 import json
-import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.running import OURS, PATIENCE
+from tests.mutants.running import PATIENCE
 from tests.mutants.tree import copied
 
 KILLED, SURVIVED, TIMEOUT, UNCOVERED = "killed", "survived", "timeout", "not covered"
@@ -40,10 +39,11 @@ class Verdict:
 class Worker:
     """A process of `running.py`.
 
+    :param files: tests that it may be asked to run, imported beforehand
     :param patience: seconds of processor time for each test
     """
 
-    def __init__(self, tree: Path, patience: float = PATIENCE) -> None:
+    def __init__(self, tree: Path, files: Sequence[str], patience: float = PATIENCE) -> None:
         self.tree, self._patience = tree, patience
         self._process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", "tests.mutants.running", str(tree)],
@@ -52,13 +52,17 @@ class Worker:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self._send(files)
+
+    def _send(self, what: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(what) + "\n")
+        self._process.stdin.flush()
 
     def ask(self, **job: Any) -> dict[str, Any]:
         """Have a job done and return the answer."""
-        assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"patience": self._patience, **job}) + "\n")
-        self._process.stdin.flush()
+        self._send({"patience": self._patience, **job})
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer
 
@@ -68,7 +72,7 @@ class Worker:
 
 
 class Workers:
-    """Some workers, which hold the libraries that some files of tests need.
+    """Some workers, which hold what some files of tests need.
 
     :param folder: an empty folder for the copies of the repository
     """
@@ -78,24 +82,12 @@ class Workers:
         root: Path,
         folder: Path,
         count: int,
-        files: Iterable[str],
+        files: Sequence[str],
         patience: float = PATIENCE,
     ) -> None:
         folder.chmod(0o755)
-        first = copied(root, folder / "0")
-        self.workers = [Worker(first, patience)]
-        asked = dict.fromkeys(files, 1.0)
-        found = self.workers[0].ask(tests=asked, options=["--collect-only"])
-        libraries = [
-            name for name in found.get("imported", "").split() if name.partition(".")[0] not in OURS
-        ]
-        # with the compiled files of the first
-        for number in range(1, count):
-            tree = folder / str(number)
-            shutil.copytree(first, tree)
-            self.workers.append(Worker(tree, patience))
-        for worker in self.workers:
-            worker.ask(modules=libraries)
+        trees = (copied(root, folder / str(number)) for number in range(count))
+        self.workers = [Worker(tree, files, patience) for tree in trees]
         self._lock = threading.Lock()
         #: tests, by whether they pass without a mutant
         self._passing: dict[str, bool] = {}
@@ -107,12 +99,16 @@ class Workers:
 
     def judged(self, worker: Worker, mutant: Mutant, tests: Mapping[str, float]) -> Verdict:
         """Return what tests say of a mutant."""
-        asked, processor = dict(tests), 0.0
+        with self._lock:
+            failing = [test for test, passes in self._passing.items() if not passes]
+        asked, processor = tests, 0.0
+        for test in failing:
+            asked = _without(asked, test)
         content = mutant.applied((worker.tree / mutant.path).read_bytes()).decode()
         for _ in range(ATTEMPTS):
             if not asked:
                 return Verdict(mutant, UNCOVERED, processor=processor)
-            told = worker.ask(path=mutant.path, content=content, tests=asked)
+            told = worker.ask(path=mutant.path, content=content, tests=dict(asked))
             processor += told["processor"]
             if told["ended"] == "passed":
                 return Verdict(mutant, SURVIVED, processor=processor)
@@ -122,8 +118,7 @@ class Workers:
             if self._passes(worker, test, asked):
                 outcome = KILLED if told["ended"] == "failed" else TIMEOUT
                 return Verdict(mutant, outcome, name or "an import", processor)
-            for each in [each for each in asked if _has(each, test)]:
-                del asked[each]
+            asked = _without(asked, test)
         return Verdict(mutant, SURVIVED, processor=processor)
 
     def _passes(self, worker: Worker, test: str, asked: Mapping[str, float]) -> bool:
@@ -143,3 +138,8 @@ class Workers:
 def _has(asked: str, test: str) -> bool:
     """Say whether what was asked for, a file, a function or a test, has the test."""
     return test == asked or test.startswith((f"{asked}::", f"{asked}["))
+
+
+def _without(asked: Mapping[str, float], test: str) -> Mapping[str, float]:
+    """Return what was asked for but for what has the test."""
+    return {each: seconds for each, seconds in asked.items() if not _has(each, test)}
