@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
+from placement.candidates.candidate_stream import check_size
 from placement.candidates.ended_search import error_of, what_ended
 
 
@@ -28,6 +29,16 @@ def test_time_is_over_when_it_is_over():
 
     with pytest.raises(OutOfTime):
         budget.look()
+
+
+def test_a_part_has_its_share_of_the_time_that_is_left():
+    clock = Clock()
+    budget = Budget(10, None, clock=clock)
+    clock.now += 4
+    assert budget.share(3).seconds == pytest.approx(2)
+    clock.now += 10
+    assert budget.share(3).seconds == 0
+    assert Budget(None, None, clock=clock).share(3).seconds is None
 
 
 def test_without_a_bound_it_is_never_over():
@@ -110,3 +121,38 @@ def test_what_was_too_much_to_look_through_is_told():
         "without suffix); 1 provider for group _a. There are at least 7 candidates. Ask for fewer "
         "groups, for groups that fewer providers can serve, or with a limit."
     )
+
+
+class Alike(list):
+    """Trees that are alike, with so many candidates each; a stream of these alone."""
+
+    def __init__(self, trees, candidates, repeats=False):
+        super().__init__(range(trees))
+        self.candidates, self.repeats, self.solutions = candidates, repeats, self
+
+    def families(self):
+        return [self]
+
+    def combinations(self):
+        return self.candidates
+
+    def count(self, allowance):
+        return self.candidates
+
+
+@pytest.mark.parametrize(
+    ("alike", "count"),
+    [
+        (Alike(4, 10), 40),
+        # several trees may have the same ones
+        (Alike(4, 30, repeats=True), 30),
+    ],
+)
+def test_a_search_for_more_than_can_be_kept_ends_before_it_begins(alike, count):
+    budget = Budget(None, 25 * 50)
+    check_size(alike, budget, 25)
+
+    with pytest.raises(OutOfMemory) as ended:
+        check_size(alike, budget, 50)
+
+    assert ended.value.count == count
