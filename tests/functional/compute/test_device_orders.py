@@ -132,18 +132,21 @@ def test_more_than_a_provider_has_is_told_as_such(two, outsider):
         two.claim(guest, given)
 
 
-def test_a_placement_that_does_not_tell_is_named_as_the_cause(two, monkeypatch):
+@pytest.mark.parametrize(
+    ("status", "cause"), [(503, "doesn't tell .*: 503"), (404, "too few are free")]
+)
+def test_a_placement_that_does_not_tell_is_no_device_that_is_gone(two, monkeypatch, status, cause):
     guest = two.guest(GPU)
     given, get = two.scheduled(guest.uuid), two.rt.reportclient.get
 
     def no_inventories(url, *args, **kwargs):
         answer = get(url, *args, **kwargs)
         if url.endswith("/inventories"):
-            answer.status_code = 503
+            answer.status_code = status
         return answer
 
     monkeypatch.setattr(two.rt.reportclient, "get", no_inventories)
-    with pytest.raises(exceptions.ComputeResourcesUnavailable, match=r"doesn't tell .*: 503"):
+    with pytest.raises(exceptions.ComputeResourcesUnavailable, match=cause):
         two.claim(guest, given)
 
 

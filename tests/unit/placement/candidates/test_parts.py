@@ -109,6 +109,22 @@ def test_full_hosts_are_passed_over(clouds, looked_at, monkeypatch):
     assert found == whole(monkeypatch, snapshot, a_request())
 
 
+def test_a_group_that_takes_nothing_passes_no_tree_over(clouds, monkeypatch):
+    monkeypatch.setattr(narrowing, "_RARE", 0)
+    cloud = {
+        name: (parent, stock, [] if parent else ["HW_NUMA_ROOT"], labels)
+        for name, (parent, stock, _, labels) in hosts([0] * 8 + [1] * 4).items()
+    }
+    snapshot = clouds.snapshot(cloud)
+    numa = Group("_N", required=(frozenset(["HW_NUMA_ROOT"]),))
+    request = CandidateRequest(groups=(Group("_G", {"VGPU": 1}), numa), limit=2)
+
+    found = uuids(snapshot, search.search(snapshot, request, endless()))
+
+    assert sorted(map(sorted, found)) == [["h8", "h8.0"], ["h9", "h9.0"]]
+    assert found == whole(monkeypatch, snapshot, request)
+
+
 def test_the_first_trees_are_left_out_while_they_are_full_and_tried_again(
     clouds, looked_at, monkeypatch
 ):

@@ -21,9 +21,12 @@ def cached(make):
 
 
 def test_forgetting_one_tree_keeps_the_others(cached):
+    for uuid in "ac":
+        cached.cache.note_sharing(uuid, ["pool"])
     cached.cache.forget_tree("b")
     assert cached.cache.tree.get_provider_uuids() == ["c"]
     assert list(cached.cache.read_at) == ["c"]
+    assert cached.cache.sharing == {"c": {"pool"}}
     cached.cache.forget_tree("b")
     assert cached.cache.tree.get_provider_uuids() == ["c"]
 
