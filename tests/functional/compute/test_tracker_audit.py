@@ -233,7 +233,9 @@ class TestAGuestThatTheHypervisorHas:
         monkeypatch.setattr(running.driver, "list_instance_uuids", lambda: [uuid])
         return outsider.allocate({running.uuid: CPU}, uuid)
 
-    def test_keeps_what_it_holds_and_a_warning_tells(self, running, outsider, guest, caplog):
+    def test_keeps_what_it_holds_until_it_ends_and_a_warning_tells(
+        self, running, outsider, guest, caplog, monkeypatch
+    ):
         with caplog.at_level(logging.WARNING):
             running.update()
             running.update()
@@ -241,6 +243,9 @@ class TestAGuestThatTheHypervisorHas:
         told = told_of(guest, caplog)
         assert [r.levelname for r in told] == ["WARNING"]
         assert "running here" in told[0].getMessage()
+        monkeypatch.setattr(running.driver, "list_instance_uuids", list)
+        running.update()
+        assert outsider.allocations(guest) == {}
 
     def test_also_where_the_tracker_wrote_it(self, running, outsider, guest):
         running.cell.own_allocations.add(guest, running.uuid)

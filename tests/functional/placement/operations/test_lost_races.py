@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from placement.domain.provider import TreePosition
+from placement.errors import OutcomeUnknown
 from placement.storage import providers
 from placement.storage.at_once import allocations as writes_at_once
 from placement.storage.database import engine
@@ -106,6 +107,20 @@ REQUESTS = [
     ("POST", "/allocations", {NEW: WANTED}),
     ("POST", "/reshaper", RESHAPE),
 ]
+
+
+def test_new_consumers_that_are_there_after_a_commit_without_an_answer_are_stored(
+    filled, monkeypatch
+):
+    write = filled.database.write
+
+    def without_an_answer(*arguments):
+        write(*arguments)
+        raise OutcomeUnknown
+
+    monkeypatch.setattr(filled.database, "write", without_an_answer)
+
+    assert filled.put(f"/allocations/{NEW}", WANTED).status_code == 204
 
 
 @pytest.fixture

@@ -109,6 +109,16 @@ def test_full_hosts_are_passed_over(clouds, looked_at, monkeypatch):
     assert found == whole(monkeypatch, snapshot, a_request())
 
 
+def test_providers_beside_each_other_are_no_subtree_in_a_part_either(clouds, looked_at):
+    snapshot = clouds.snapshot(hosts([2] * TREES))
+    groups = (Group("_G", {"VGPU": 1}), Group("_H", {"VGPU": 1}))
+    same = (frozenset({"_G", "_H"}),)
+    request = CandidateRequest(groups=groups, limit=2, same_subtree=same, isolate=True)
+
+    assert uuids(snapshot, search.search(snapshot, request, endless())) == []
+    assert looked_at[0] < looked_at[-1] == snapshot.size
+
+
 def test_a_group_that_takes_nothing_passes_no_tree_over(clouds, monkeypatch):
     monkeypatch.setattr(narrowing, "_RARE", 0)
     cloud = {
