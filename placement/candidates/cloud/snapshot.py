@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from placement.candidates.cloud.register import Register
 from placement.candidates.slots import SearchedSlot, SearchedSlots, WholeSlot, WholeSlots
 from placement.storage.feed.change_feed import Cursor
 
+T = TypeVar("T")
 #: the trait of providers that serve all trees of their aggregates
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -70,7 +71,7 @@ class CloudColumns:
     aggregates_of: KeySets
     with_trait: Mapping[int, SlotSet]
     in_aggregate: Mapping[int, SlotSet]
-    memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    memo: dict[object, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -149,7 +150,7 @@ class CloudColumns:
             return np.zeros(0, np.int32)
         return self.remembered((kind, key), lambda: np.unique(self.forest.root[members.slots()]))
 
-    def remembered(self, key: object, compute: Callable[[], Any]) -> Any:
+    def remembered(self, key: object, compute: Callable[[], T]) -> T:
         """Return what `compute` gives, computed once.
 
         :param compute: computes it from anything but usage

@@ -223,6 +223,12 @@ _FREE_OF_ALL = (
 _THIS = sa.and_(_L.home == sa.bindparam("of_home"), _L.id == sa.bindparam("of_id"))
 _ONE_IF_FREE = _STATE.where(_THIS).with_for_update(skip_locked=True)
 
+#: a row tells that a worker noticed a write of others, who don't append to the feed
+IS_OF_OTHERS = sa.and_(
+    _C.resource_provider_id == NO_PROVIDER,
+    _C.kind.bitwise_and(int(ChangeKind.OTHERS)) != 0,
+)
+
 #: by lane, the last position and the mark of the write that took it
 Lanes = Mapping[int, tuple[int, int]]
 
@@ -291,11 +297,7 @@ def _row(now: datetime.datetime, position: int, before: int, ended: bytes) -> di
 
 def _with_rows_of_others(connection: Connection, lanes: Sequence[int]) -> set[int]:
     """Return which of the lanes have a row that tells of others who write."""
-    found = sa.select(_C.lane).where(
-        _C.lane.in_(lanes),
-        _C.resource_provider_id == NO_PROVIDER,
-        _C.kind.bitwise_and(int(ChangeKind.OTHERS)) != 0,
-    )
+    found = sa.select(_C.lane).where(_C.lane.in_(lanes), IS_OF_OTHERS)
     return set(connection.execute(found).scalars())
 
 

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from placement.storage.database.engine import Connection
 from placement.storage.driver.list_parameters import parts
 from placement.storage.feed import change_feed
-from placement.storage.feed.change_feed import NO_PROVIDER, ChangeKind, Cursor
-from placement.storage.feed.feed_lanes import NO_LANE
+from placement.storage.feed.change_feed import Cursor
+from placement.storage.feed.feed_lanes import IS_OF_OTHERS, NO_LANE
 from placement.storage.tables import provider_changes, resource_providers
 
 #: by how much the clock of a write may differ between a provider's row and the feed's
@@ -18,11 +18,6 @@ _AT_ONCE = 500
 
 _FEED = provider_changes.c
 _RP = resource_providers.c
-#: a worker noticed a write of others
-_IS_OF_OTHERS = sa.and_(
-    _FEED.resource_provider_id == NO_PROVIDER,
-    _FEED.kind.bitwise_and(int(ChangeKind.OTHERS)) != 0,
-)
 
 
 def were_noticed(
@@ -33,7 +28,7 @@ def were_noticed(
     :param cursor: None: all rows count
     :param now: what `change_feed.start` returns in this transaction
     """
-    of_others = sa.select(sa.literal(1)).where(_IS_OF_OTHERS, _FEED.created_at >= since).limit(1)
+    of_others = sa.select(sa.literal(1)).where(IS_OF_OTHERS, _FEED.created_at >= since).limit(1)
     if cursor is None:
         return connection.execute(of_others).first() is not None
     moved = [
@@ -55,7 +50,7 @@ def have_written(connection: Connection, since: datetime.datetime) -> bool:
     others that a write of ours followed doesn't show. Nor does one from before the oldest row of a
     feed that was trimmed, as the rows of our own writes from then are gone, too.
     """
-    is_said = sa.exists().where(_IS_OF_OTHERS, _FEED.created_at >= since)
+    is_said = sa.exists().where(IS_OF_OTHERS, _FEED.created_at >= since)
     if connection.execute(sa.select(is_said)).scalar():
         return True
     oldest = _oldest_if_trimmed(connection)
