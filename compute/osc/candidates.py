@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from compute.osc import what_if
 from compute.osc.candidate_query import add_options, query_of
-from compute.osc.columns import LinesColumn, listing, safe, text
+from compute.osc.columns import LinesColumn, Table, listing, safe, text
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 from placement.reports.explanation import alike
@@ -29,7 +29,7 @@ class ExplainCandidates(ShowOne):
         what_if.add_option(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and values."""
         more = {"provider": parsed_args.provider, "consumer": parsed_args.consumer}
         given = {name: value for name, value in more.items() if value is not None}

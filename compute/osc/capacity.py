@@ -6,7 +6,7 @@ from typing import Any
 
 from compute.maintenance.fitting import WantedResources
 from compute.osc import flavors, what_if
-from compute.osc.columns import LinesColumn, counts, listing, safe, text
+from compute.osc.columns import LinesColumn, Table, counts, listing, safe, text
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 
@@ -38,7 +38,7 @@ class ShowCapacity(ShowOne):
         what_if.add_option(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and values."""
         wanted = flavors.wanted_of(self.app.client_manager, parsed_args)
         service = PlacementService(self.app.client_manager)
@@ -89,7 +89,7 @@ class Evacuate(ShowOne):
         what_if.add_option(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and values."""
         service = PlacementService(self.app.client_manager)
         roots = list(dict.fromkeys(map(service.root_of, parsed_args.providers)))

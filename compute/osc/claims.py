@@ -7,7 +7,7 @@ from uuid import uuid4
 from osc_lib.command import command
 
 from compute.osc.candidate_query import add_options, query_of
-from compute.osc.columns import LinesColumn, counts, listing, safe
+from compute.osc.columns import LinesColumn, Table, counts, listing, safe
 from compute.osc.exit_codes import CODES, NOTHING_FITS
 from compute.osc.service import NoCandidateFound, PlacementService
 from placement.reports.lines import wrapped
@@ -65,7 +65,7 @@ class ClaimAllocation(command.Lister):
             return NOTHING_FITS
         return shown
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and rows."""
         service = PlacementService(self.app.client_manager)
         owner = {

@@ -1,13 +1,16 @@
 """Values that programs get as they are, and people as text of bounded width."""
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from cliff.columns import FormattableColumn
 
 from placement.reports.lines import escaped, wrapped
 
+T = TypeVar("T")
+#: what a command shows: the names of columns, and one row of values or several
+Table = tuple[Sequence[str], Iterable[object]]
 #: columns of a terminal that the text of a value may have
 _WIDTH = 58
 #: output formats that print texts as they are
@@ -42,7 +45,7 @@ class LinesColumn(FormattableColumn):
         return hash(str(self.value))
 
 
-def safe(row: Sequence[object], formatter: str) -> list[Any]:
+def safe(row: Sequence[object], formatter: str) -> list[object]:
     """Return the values for a form of output.
 
     Forms without structure get texts, with control characters escaped: numbers by name as
@@ -72,6 +75,6 @@ def counts(value: dict[str, int]) -> LinesColumn:
     return LinesColumn(value, [f"{name} {count}" for name, count in value.items()])
 
 
-def listing(values: list[Any], line: Callable[[Any], str]) -> LinesColumn:
+def listing(values: Sequence[T], line: Callable[[T], str]) -> LinesColumn:
     """Return values, one a line."""
     return LinesColumn(values, [line(value) for value in values])

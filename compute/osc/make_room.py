@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from compute.osc import flavors, plan_terms, what_if
-from compute.osc.columns import counts, listing, safe, text
+from compute.osc.columns import Table, counts, listing, safe, text
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 
@@ -42,7 +42,7 @@ class MakeRoom(ShowOne):
         what_if.add_option(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and values."""
         wanted = flavors.wanted_of(self.app.client_manager, parsed_args)
         service = PlacementService(self.app.client_manager)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from compute.osc import plan_terms, what_if
-from compute.osc.columns import LinesColumn, safe, text
+from compute.osc.columns import LinesColumn, Table, safe, text
 from compute.osc.service import PlacementService
 from compute.osc.show_one import ShowOne
 
@@ -55,7 +55,7 @@ class Survives(ShowOne):
         what_if.add_option(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and values."""
         service = PlacementService(self.app.client_manager)
         body: dict[str, Any] = {"each": parsed_args.each}

@@ -5,7 +5,7 @@ from typing import Any
 
 from osc_lib.command import command
 
-from compute.osc.columns import safe, text
+from compute.osc.columns import Table, safe, text
 from compute.osc.service import PlacementService
 from placement.extensions.suspects.rules import KINDS
 
@@ -28,7 +28,7 @@ class ListSuspects(command.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and rows."""
         given = {"kind": parsed_args.kind, "limit": parsed_args.limit}
         parameters = {name: value for name, value in given.items() if value is not None}

@@ -7,7 +7,7 @@ from typing import Any
 from osc_lib.command import command
 
 from compute.osc.candidate_query import amount_of, any_of
-from compute.osc.columns import LinesColumn, listing, safe, text
+from compute.osc.columns import LinesColumn, Table, listing, safe, text
 from compute.osc.service import PlacementService
 from compute.provider_tree.inventory_record import capacity
 
@@ -26,7 +26,7 @@ class ReportTree(command.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and rows."""
         service = PlacementService(self.app.client_manager)
         tree = service.tree_of(parsed_args.provider, "inventories,usages,traits,aggregates")
@@ -67,7 +67,7 @@ class FindTrees(command.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return columns and rows."""
         given = {
             "name": parsed_args.name,

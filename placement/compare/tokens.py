@@ -6,7 +6,11 @@ No message shows a token or a password.
 import re
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # most runs need no keystone
+    from keystoneauth1.session import Session
 
 TOKEN_VARIABLE = "OS_TOKEN"  # noqa: S105 - its name
 _TOKEN = re.compile(r"[\x21-\x7e]*")
@@ -43,7 +47,7 @@ class GivenToken:
 class KeystoneToken:
     """Tokens of a keystoneauth session. Raises NoToken if keystone gives none."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: "Session") -> None:
         self._session = session
         self._lock = threading.Lock()
 
@@ -89,7 +93,7 @@ def token_from(
     return GivenToken(None)
 
 
-def _session_of_environment(environ: Mapping[str, str], verify: bool | str) -> Any:
+def _session_of_environment(environ: Mapping[str, str], verify: bool | str) -> "Session":
     from keystoneauth1 import exceptions, loading
     from keystoneauth1.session import Session
 
@@ -109,7 +113,7 @@ def _session_of_environment(environ: Mapping[str, str], verify: bool | str) -> A
     return Session(plugin, verify=environ.get("OS_CACERT") or verify, timeout=_TIMEOUT)
 
 
-def _session_of_cloud(cloud: str, verify: bool | str) -> Any:
+def _session_of_cloud(cloud: str, verify: bool | str) -> "Session":
     try:
         from openstack.config import OpenStackConfig
     except ImportError:
