@@ -10,7 +10,8 @@ Read `client` first: each of its methods is one call of a part. The parts are in
 from compute.report.client import SchedulerReportClient, report_client_singleton
 from compute.report.consumers.allocations import ProviderAllocInfo
 from compute.report.trees.providers import AggInfo, TraitInfo
-from compute.report.wire.transport import Retry, retries, safe_connect
+from compute.report.wire.transport import Retry, retries
+from compute.report.wire.unreachable import safe_connect
 
 __all__ = [
     "AggInfo",

@@ -33,12 +33,8 @@ from compute.report.trees.trees import Trees
 from compute.report.trees.whole_trees import WholeTrees
 from compute.report.wire.context import Context
 from compute.report.wire.extensions import Extensions, Offers
-from compute.report.wire.transport import (
-    Sender,
-    Transport,
-    report_construction_failure,
-    safe_connect,
-)
+from compute.report.wire.transport import Sender, Transport
+from compute.report.wire.unreachable import report_construction_failure, safe_connect
 
 if TYPE_CHECKING:
     from requests import Response

@@ -9,7 +9,8 @@ from oslo_config import cfg
 
 from compute.report.consumers.resource_request import ResourceRequest
 from compute.report.wire.context import Context
-from compute.report.wire.transport import Transport, global_id, safe_connect
+from compute.report.wire.transport import Transport, global_id
+from compute.report.wire.unreachable import safe_connect
 
 LOG = logging.getLogger(__name__)
 

@@ -26,8 +26,8 @@ from compute.report.wire.transport import (
     error_detail,
     global_id,
     retries,
-    safe_connect,
 )
+from compute.report.wire.unreachable import safe_connect
 
 LOG = logging.getLogger(__name__)
 

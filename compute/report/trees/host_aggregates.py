@@ -9,7 +9,8 @@ from compute import exceptions
 from compute.report.trees.properties import Properties
 from compute.report.trees.providers import AggInfo, Providers
 from compute.report.wire.context import Context
-from compute.report.wire.transport import ATTEMPTS, reached
+from compute.report.wire.transport import ATTEMPTS
+from compute.report.wire.unreachable import reached
 
 LOG = logging.getLogger(__name__)
 

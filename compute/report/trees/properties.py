@@ -23,8 +23,8 @@ from compute.report.wire.transport import (
     error_code,
     error_detail,
     global_id,
-    reached,
 )
+from compute.report.wire.unreachable import reached
 
 LOG = logging.getLogger(__name__)
 

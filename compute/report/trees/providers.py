@@ -20,7 +20,8 @@ from compute.report.trees.cache import ProviderCache
 from compute.report.trees.namesakes import Namesakes
 from compute.report.wire.context import Context
 from compute.report.wire.failures import Refusal
-from compute.report.wire.transport import Transport, global_id, rebuilds_adapter, safe_connect
+from compute.report.wire.transport import Transport, global_id
+from compute.report.wire.unreachable import rebuilds_adapter, safe_connect
 
 LOG = logging.getLogger(__name__)
 

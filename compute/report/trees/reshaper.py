@@ -17,9 +17,8 @@ from compute.report.wire.transport import (
     Transport,
     error_code,
     global_id,
-    never_sent,
-    reached,
 )
+from compute.report.wire.unreachable import never_sent, reached
 
 LOG = logging.getLogger(__name__)
 

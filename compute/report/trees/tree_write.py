@@ -38,8 +38,8 @@ from compute.report.wire.transport import (
     NOT_DONE,
     error_code,
     error_detail,
-    never_sent,
 )
+from compute.report.wire.unreachable import never_sent
 
 LOG = logging.getLogger(__name__)
 

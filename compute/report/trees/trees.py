@@ -16,7 +16,8 @@ from compute.report.trees.cache import ProviderCache
 from compute.report.trees.providers import FOUND, Providers
 from compute.report.trees.whole_trees import WholeTrees
 from compute.report.wire.context import Context
-from compute.report.wire.transport import ATTEMPTS, reached
+from compute.report.wire.transport import ATTEMPTS
+from compute.report.wire.unreachable import reached
 
 _T = TypeVar("_T", bound=ProviderTree)
 

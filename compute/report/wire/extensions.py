@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from compute.report.wire.context import Context
 from compute.report.wire.status_contract import NotPlacementsAnswer
-from compute.report.wire.transport import Transport, error_detail, global_id, rebuilds_adapter
+from compute.report.wire.transport import Transport, error_detail, global_id
+from compute.report.wire.unreachable import rebuilds_adapter
 
 if TYPE_CHECKING:
     from requests import Response

@@ -19,7 +19,8 @@ from placement.candidates.masks.filter import RequestPart
 from placement.candidates.trees.tree_problems import AnchorTrees
 from placement.candidates.trees.tree_solutions import TreeSolutions
 from placement.extensions.capacity.blocks import Block, Rooms, demand_of, own_of
-from placement.extensions.capacity.filling import Filling, HardTrees
+from placement.extensions.capacity.filling import Filling
+from placement.extensions.capacity.hard_trees import HardTrees
 from placement.extensions.capacity.pools import Pools, pools_of
 from placement.extensions.capacity.subtrees import AnyBlock, OneProviderBlock, all_blocks
 

@@ -7,8 +7,9 @@ from keystoneauth1 import exceptions as ksa_exc
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from compute import exceptions
-from compute.report.wire import transport
-from compute.report.wire.transport import Retry, Transport, reached, retries, safe_connect
+from compute.report.wire import transport, unreachable
+from compute.report.wire.transport import Retry, Transport, retries
+from compute.report.wire.unreachable import reached, safe_connect
 from tests.unit.compute.report.answers import FakeAdapter, answer
 
 
@@ -94,7 +95,7 @@ class Asking:
     def ask(self):
         return self._next()
 
-    @transport.rebuilds_adapter
+    @unreachable.rebuilds_adapter
     def ask_openly(self):
         return self._next()
 
@@ -213,7 +214,7 @@ def test_a_retry_that_succeeds_answers():
     ids=lambda value: type(value).__name__,
 )
 def test_each_kind_of_failure_has_its_words(caplog, failure, words):
-    transport.report_construction_failure(failure)
+    unreachable.report_construction_failure(failure)
     assert words in caplog.text
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
@@ -253,7 +254,7 @@ def caused_by(failure, cause):
     ids=lambda failure: type(failure).__name__,
 )
 def test_without_endpoint_token_or_connection_a_request_never_got_to_placement(failure):
-    assert transport.never_sent(failure)
+    assert unreachable.never_sent(failure)
 
 
 @pytest.mark.parametrize(
@@ -267,11 +268,11 @@ def test_without_endpoint_token_or_connection_a_request_never_got_to_placement(f
     ids=lambda failure: type(failure).__name__,
 )
 def test_a_connection_that_broke_may_have_carried_the_request(failure):
-    assert not transport.never_sent(failure)
+    assert not unreachable.never_sent(failure)
 
 
 def test_causes_that_go_in_circles_are_looked_at_once():
     first, second = ksa_exc.ConnectFailure(), OSError()
     first.__cause__, second.__cause__ = second, first
 
-    assert not transport.never_sent(first)
+    assert not unreachable.never_sent(first)
