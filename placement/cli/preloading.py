@@ -40,8 +40,8 @@ class Preloading:
         except Exception as error:
             LOG.warning("The cloud isn't loaded before the workers start: %s", line_of(error))
             return
-        took = time.monotonic() - begun
-        LOG.info("Loaded %d providers for all workers in %.1f s", self.preloaded.providers, took)
+        took, count = time.monotonic() - begun, self.preloaded.held.providers
+        LOG.info("Loaded %d providers for all workers in %.1f s", count, took)
         # the collector would write into the memory that the workers share
         gc.collect()
         gc.freeze()

@@ -39,7 +39,7 @@ class _HeldSnapshot:
     """A snapshot, and what was read with it in the same transaction.
 
     :param cursor: how far in the change feed it is
-    :param look: the sums of the providers' generations; None: nobody looked
+    :param look: the sums of the providers' generations; None: no others may write
     """
 
     snapshot: Snapshot
@@ -65,11 +65,6 @@ class Preloaded:
     held: _HeldSnapshot
     audited: float
     others_may_write: bool
-
-    @property
-    def providers(self) -> int:
-        """How many providers exist."""
-        return self.held.providers
 
 
 class LiveSnapshot:
@@ -132,7 +127,7 @@ class LiveSnapshot:
         self._times.audited = preloaded.audited
         if preloaded.others_may_write:
             self._others.heard()
-        self._tally.refreshed(0, preloaded.providers, preloaded.held.snapshot.nbytes)
+        self._tally.refreshed(0, preloaded.held.providers, preloaded.held.snapshot.nbytes)
 
     def preloaded(self) -> Preloaded:
         """Return the cloud as of now, for processes that will be forked; raises as `current`."""
@@ -181,12 +176,7 @@ class LiveSnapshot:
     @property
     def is_at_hand(self) -> bool:
         """Whether `current` has to read no more than what changed."""
-        held = self._held
-        return (
-            held is not None
-            and self._cause_for_distrust(held) is None
-            and not self._times.is_overdue
-        )
+        return self._held is not None and not self.is_distrusted and not self._times.is_overdue
 
     @property
     def is_distrusted(self) -> bool:
@@ -199,10 +189,8 @@ class LiveSnapshot:
         return None if self._held is None else self._times.now() - self._current_at
 
     def _cause_for_distrust(self, held: _HeldSnapshot) -> str | None:
-        distrusted = self._distrusted
-        if distrusted is None or distrusted[0] != held.snapshot.lineage:
-            return None
-        return distrusted[1]
+        lineage, cause = self._distrusted or (None, None)
+        return cause if lineage == held.snapshot.lineage else None
 
     def _distrust(self, held: _HeldSnapshot, cause: str) -> None:
         """Make the next search load everything anew."""
@@ -237,7 +225,7 @@ class LiveSnapshot:
             self._others.heard()
         try:
             snapshot = with_news(connection, known.snapshot, news, self._others.may_write)
-            look = self._look(connection)
+            look = generation_look.read(connection) if self._others.may_write else None
             if look is not None:
                 snapshot = with_theirs(connection, snapshot, look, self._others)
         except DBAPIError:
@@ -251,15 +239,12 @@ class LiveSnapshot:
         snapshot = dataclasses.replace(snapshot, cursor=news.cursor)
         return _HeldSnapshot(snapshot, news.cursor, look)
 
-    def _look(self, connection: Connection) -> GenerationSums | None:
-        """Look at the generations; None: nobody has to, because no others may write."""
-        return generation_look.read(connection) if self._others.may_write else None
-
     def _load(self, connection: Connection, cause: str) -> _HeldSnapshot:
         self._others.suspect(connection)
         cursor = change_feed.start(connection)
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
-        held = _HeldSnapshot(snapshot, cursor, self._look(connection))
+        look = generation_look.read(connection) if self._others.may_write else None
+        held = _HeldSnapshot(snapshot, cursor, look)
         self.loads[cause] = self.loads.get(cause, 0) + 1
         self._tally.loaded(cause)
         return held
