@@ -16,10 +16,10 @@ Parts = Mapping[tuple[str, str], int]
 class ShareLedger:
     """Counts what is taken of givers, and what the guest has kept of its allocations.
 
-    :param held: what the guest has in placement. Of that it may keep anything, also where a
-        provider has become too small
+    :param held: what the guest has in placement. It may keep any of it, even where a provider has
+        become too small
     :param taken: what other shares of the guest take already
-    :param given: what it was told to take. It has no right to that, if there is no room
+    :param given: what it was told to take. It gets that only where there is room
     """
 
     def __init__(

@@ -1,10 +1,11 @@
 """Answers to searches, given again for as long as nothing changes that they depend on.
 
-A search that ends in a subset of trees depends on the usage of these trees, and on what no change
-of usage changes: names, forest, inventories, traits, aggregates. The snapshot's memo ends with any
-change of the latter, and the answers that are kept there end with it. So it remains to compare
-usage, of a few hundred providers at most. A scheduler repeats the queries of a few flavors, while
-claims change other trees.
+A scheduler repeats the queries of a few flavors, while claims change the usage of other trees.
+
+A search that ends in a subset of trees depends on the usage of these trees, and on names, forest,
+inventories, traits and aggregates. The answers are kept in the snapshot's memo, which a change of
+anything but usage empties. So an answer is right if the usage of a few hundred providers is as it
+was.
 """
 
 import dataclasses
@@ -36,7 +37,7 @@ class _Known:
     last: "weakref.ref[Snapshot]"
 
     def is_right(self, snapshot: Snapshot) -> bool:
-        """Say whether the answer is that of the snapshot, which has the same memo."""
+        """Say whether a search of the snapshot, which has the same memo, would give the answer."""
         if self.last() is snapshot:
             return True
         columns = snapshot.columns

@@ -90,7 +90,7 @@ class Draw:
         self._stream, self._limit, self._source = families, limit, source
         self._families: list[ProblemFamily] = []
         self._budget, self._size = budget, size
-        #: (family, tree, solution) of what was drawn blindly or listed: it may come again
+        #: (family, tree, solution) of candidates drawn blindly or listed: they may come again
         self._drawn: set[tuple[int, int, Solution]] = set()
         #: the trees drawn with each (family, solution)
         self._trees: dict[tuple[int, Solution], list[int]] = {}

@@ -57,7 +57,7 @@ class Holdings:
         self._add(rows)
 
     def replace(self, provider_ids: Iterable[int], rows: Iterable[ProjectAllocation]) -> None:
-        """Put what is held of some providers in place of what was."""
+        """Replace all allocations of some providers."""
         for provider_id in provider_ids:
             for owner, consumer_id, class_id, used in self._of_provider.pop(provider_id, ()):
                 self._count(owner, consumer_id, class_id, -1, -used)

@@ -214,7 +214,7 @@ class Snapshot(CloudColumns):
         )
 
     def used(self, class_id: int, slot: int) -> int:
-        """Return what is taken of a provider's inventory of a class; 0 without an inventory."""
+        """Return how much of a provider's inventory of a class is used; 0 without an inventory."""
         column = self.column(class_id)
         there, at = column.find(np.array([slot]))
         return column.used_at(int(at[0])) if there[0] else 0

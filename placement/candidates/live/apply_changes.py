@@ -29,7 +29,7 @@ _TOO_MANY, _FEW = 0.2, 1000
 
 @dataclasses.dataclass
 class ChangedProviders:
-    """What is so now of some providers, by provider id.
+    """Some providers as the tables have them now, by provider id.
 
     :param rows: id, uuid, parent id, root id, generation; deleted providers are missing
     :param stocks: the fields of the inventories by class id
@@ -142,9 +142,9 @@ def _with_generations(known: Patched, changes: Mapping[int, int], size: int) -> 
 def _with_stray(
     old: Snapshot, slots: Iterable[int], stray: Mapping[tuple[int, int], int]
 ) -> Mapping[tuple[int, int], int]:
-    """Return the usage without inventory, anew of some slots.
+    """Return the usage of classes without inventory, read anew for some slots.
 
-    :param stray: that of these slots, by slot and class
+    :param stray: what was read for these slots, by slot and class
     """
     if not old.stray_usage and not stray:
         return old.stray_usage

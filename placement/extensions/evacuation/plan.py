@@ -164,8 +164,8 @@ def one_of_each_tree(
         yield TreeCandidate(root, taken_by(trees.shape, slots, solution), serving)
 
 
-#: returns where one may go, by the roots of those that were moved before it: says of a root whether
-#: it may be the new one
+#: from a demand, and the new homes of those that were moved before it: what says whether a root may
+#: be its new home
 Rules = Callable[[Demand, Mapping[str, NewHome]], Callable[[int], bool]]
 
 
@@ -174,7 +174,7 @@ def _anywhere(demand: Demand, homes: Mapping[str, NewHome]) -> Callable[[int], b
 
 
 class Sizes:
-    """How large demands are: their shares of what is free of a class in a cloud."""
+    """Compares demands by the share of a class's free amount that each asks for."""
 
     def __init__(self, cloud: Snapshot) -> None:
         self._free = {

@@ -123,14 +123,14 @@ class _Proof:
                         break
                 done |= dict.fromkeys(trees, kept)
         except (OutOfTime, OutOfMemory):
-            # what is known by then is a conflict, though it may be not the smallest
+            # what is kept so far is a conflict, though perhaps not the smallest one
             parts[kept] = trees
             for kept, trees in parts.items():
                 done |= dict.fromkeys(trees, kept)
         return done
 
     def _able(self, kept: _Kept, roots: Sequence[int]) -> set[int]:
-        """Return the trees with a candidate of what is kept."""
+        """Return the trees that have a candidate if only the kept conditions count."""
         self._budget.look()
         groups = []
         for suffix in kept.suffixes:
@@ -153,7 +153,7 @@ class _Proof:
         return found
 
     def conflict(self, kept: _Kept, roots: Mask) -> TreeConflict:
-        """Return the conflict that consists of what is kept."""
+        """Return the conflict of the kept conditions."""
         nobody = np.zeros(self._snapshot.size, np.bool_)
 
         def condition(reason: Reason, name: str) -> Condition:

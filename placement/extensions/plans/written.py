@@ -1,4 +1,4 @@
-"""Where somebody wrote after a cloud was read: its usage isn't the sum of what is held there."""
+"""Providers that somebody wrote to after a cloud was read, as their allocations show."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def written(
     slots: npt.NDArray[Any],
     amounts: npt.NDArray[Any],
 ) -> Slots:
-    """Return those providers of which the cloud says something else than their allocations.
+    """Return the providers whose usage in the cloud isn't the sum of their allocations.
 
     :param among: the slots of these providers, ascending
     :param slots: of the providers of all allocations of the class; others' are left out

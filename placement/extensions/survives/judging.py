@@ -111,7 +111,7 @@ class LossJudge:
         )
 
     def unseen(self, lost: LostSet, alike: int) -> Loss:
-        """Return what is known of a set for which there was no time: not yet who is left."""
+        """Judge a set for which there was no time: nobody was placed, so nobody counts as left."""
         holders = self._holders.on(lost.roots)
         fixed = [one for one in holders if one.fixed]
         verdict = IMPOSSIBLE if fixed else UNKNOWN if holders else ABSORBED
@@ -169,7 +169,7 @@ class LossJudge:
 
 
 def _better(loss: Loss, found: Planner, exact: bool) -> Loss:
-    """Return what is known of a loss after a close look."""
+    """Return the loss with what a close look found; as it was if that placed fewer."""
     left = dict(found.left)
     verdict = loss.verdict
     if verdict == UNKNOWN:

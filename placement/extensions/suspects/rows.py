@@ -1,4 +1,4 @@
-"""What only the tables know of suspects, and since when something is so (extensions.md 12).
+"""What only the tables know of suspects, and since when each is one (extensions.md 12).
 
 All results are ordered by database ids. Long ones come in batches, so that a process never has all
 of their rows.

@@ -18,10 +18,10 @@ NUMBERED = "numeric_dollar"
 _STYLES = {"psycopg": NUMBERED, "pysqlite": "qmark"}
 _OTHER_STYLE = "format"
 
-#: in what is known of a session: when it last answered
+#: key of what is known of a session: when it last answered
 _ANSWERED = "berth_answered"
-#: for how many seconds after an answer a session counts as one that is there: that the server
-#: failed over shows at the next message only
+#: for how many seconds after its last answer a session is taken for connected: only the next
+#: message shows that the server failed over
 _IS_THERE = 30
 
 #: a text; its values by position, or a list of such values for one row each; whether it is a list
