@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 from jsonschema.exceptions import best_match
+from jsonschema.protocols import Validator
 
 from placement.domain.uuids import is_uuid_like
 from placement.schemas.native_checks import Json, quick_check_down_to
@@ -92,12 +93,12 @@ def _exact_additional(
         yield error
 
 
-def _has_exact_ends(validator: Any) -> bool:
+def _has_exact_ends(validator: Validator) -> bool:
     return validator.VALIDATORS["pattern"] is _exact_pattern
 
 
 def _told(
-    validator: Any, wanted: Json, places: Iterable[tuple[str | int, Any]], **position: str
+    validator: Validator, wanted: Json, places: Iterable[tuple[str | int, Any]], **position: str
 ) -> Iterator[jsonschema.ValidationError]:
     """Yield the errors of the values, except those that can't be the reported one.
 

@@ -125,11 +125,11 @@ class FakeDriver(ComputeDriver):
         """Return the uuids of the spawned guests."""
         return list(self._instances)
 
-    def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
+    def spawn(self, context: object, instance: Any, *details: object, **more: object) -> None:
         """Remember the guest."""
         self._instances[instance.uuid] = instance
 
-    def destroy(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
+    def destroy(self, context: object, instance: Any, *details: object, **more: object) -> None:
         """Forget the guest; one that isn't there is fine."""
         self._instances.pop(instance.uuid, None)
 

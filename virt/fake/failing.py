@@ -27,7 +27,7 @@ class FakeRescheduleDriver(MediumFakeDriver):
         super().__init__(virtapi, conf)
         self._refused = set() if refused is None else refused
 
-    def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
+    def spawn(self, context: object, instance: Any, *details: object, **more: object) -> None:
         """Raise ComputeResourcesUnavailable at the guest's first try anywhere."""
         if instance.uuid not in self._refused:
             self._refused.add(instance.uuid)
@@ -44,7 +44,7 @@ class FakeRescheduleDriverWithNestedCustomResources(
 class FakeBuildAbortDriver(MediumFakeDriver):
     """Starts no guest, and reports that no other host could."""
 
-    def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
+    def spawn(self, context: object, instance: Any, *details: object, **more: object) -> None:
         """Raise BuildAborted."""
         raise BuildAborted(instance_uuid=instance.uuid, reason="FakeBuildAbortDriver")
 
@@ -58,7 +58,7 @@ class FakeBuildAbortDriverWithNestedCustomResources(
 class FakeUnshelveSpawnFailDriver(MediumFakeDriver):
     """Starts any guest but one that was shelved."""
 
-    def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
+    def spawn(self, context: object, instance: Any, *details: object, **more: object) -> None:
         """Raise ComputeResourcesUnavailable for a guest whose vm_state is shelved_offloaded."""
         if instance.vm_state == _SHELVED:
             raise exceptions.ComputeResourcesUnavailable(reason="FakeUnshelveSpawnFailDriver")
@@ -76,13 +76,13 @@ class FakeLiveMigrateDriver(MediumFakeDriver):
 
     def live_migration(
         self,
-        context: Any,
+        context: object,
         instance: Any,
         dest: str,
-        post_method: Callable[..., Any],
-        recover_method: Callable[..., Any],
-        migrate_data: Any = None,
-        **details: Any,
+        post_method: Callable[..., object],
+        recover_method: Callable[..., object],
+        migrate_data: object = None,
+        **details: object,
     ) -> None:
         """Call `recover_method` as a hypervisor does that gave up; the guest stays."""
         recover_method(context, instance, dest, migrate_data=migrate_data)
@@ -97,6 +97,6 @@ class FakeLiveMigrateDriverWithNestedCustomResources(
 class FakeFinishMigrationFailDriver(MediumFakeDriver):
     """Accepts no guest that was resized or migrated."""
 
-    def finish_migration(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
+    def finish_migration(self, *details: object, **more: object) -> None:
         """Raise ComputeResourcesUnavailable."""
         raise exceptions.ComputeResourcesUnavailable(reason="FakeFinishMigrationFailDriver")
