@@ -65,7 +65,7 @@ def service(url, monkeypatch):
 @pytest.fixture
 def others(service, url):
     """Take all connections of the user, until the block ends; return what gives them back."""
-    service.database.engine.dispose()
+    service.database.close()
     with contextlib.ExitStack() as stack:
         for _ in range(LIMIT):
             stack.enter_context(connected(url))

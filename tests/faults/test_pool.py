@@ -31,7 +31,7 @@ def test_requests_without_a_free_connection_get_503_and_those_with_one_succeed(d
         for _ in range(CONNECTIONS):
             expect(service.get(path), 200)
             expect(service.put(path, body), 200)
-            others.enter_context(service.database.engine.connect())
+            others.enter_context(service.database.kept.taken(service.database.engine))
         expect(service.get(path), 503)
         expect(service.put(path, body), 503)
         expect(service.get("/"), 200)

@@ -41,6 +41,7 @@ from placement.storage.database.engine_setup import (
     make_engine,
     time_statements,
 )
+from placement.storage.database.kept_connections import KeptConnections
 from placement.storage.database.lock_waits import LockWaits, StillLocked
 from placement.storage.database.modes import Mode, modes
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
@@ -128,8 +129,11 @@ class Database:
         logged = settings.connection_debug or settings.connection_trace
         self._driver = None if logged else driver_of(self.engine)
         self._lock_waits = LockWaits(self.most_waiting)
+        free = None if self._driver is None else self._driver.is_free
+        #: the engine's connections, in use or at rest
+        self.kept = KeptConnections(self.engine, free)
         # also at the end of the process: SQLite then writes all data into the main database file
-        self._end = weakref.finalize(self, dispose, self.engine, os.getpid())
+        self._end = weakref.finalize(self, dispose, self.engine, self.kept, os.getpid())
 
     @property
     def statements(self) -> int:
@@ -140,7 +144,10 @@ class Database:
         """Return how many connections of the pool are in use, and how many are idle."""
         pool = self.engine.pool
         # a database in memory has one connection for all
-        return (pool.checkedout(), pool.checkedin()) if isinstance(pool, QueuePool) else (0, 1)
+        if not isinstance(pool, QueuePool):
+            return 0, 1
+        resting = len(self.kept)
+        return max(0, pool.checkedout() - resting), pool.checkedin() + resting
 
     @property
     def most_waiting(self) -> int:
@@ -224,16 +231,15 @@ class Database:
     def _rows(
         self, driver: StatementDriver, select: Compiled, values: Mapping[str, object]
     ) -> Rows:
-        connection = self.engine.raw_connection()
-        try:
-            form = select.form(driver, values)
-            call = form.text, form.placed(values), False
-            rows = form.rows(driver.run(connection, [call])[0])
-        except BaseException:
-            connection.invalidate()
-            raise
-        finally:
-            connection.close()
+        with self.kept.taken(self.engine) as plain:
+            connection = plain.connection
+            try:
+                form = select.form(driver, values)
+                call = form.text, form.placed(values), False
+                rows = form.rows(driver.run(connection, [call])[0])
+            except BaseException:
+                connection.invalidate()
+                raise
         self._statements.sent()
         self._answered = self._clock()
         return rows
@@ -287,7 +293,7 @@ class Database:
                 raise
             if isinstance(refusal, DatabaseReadOnly):
                 # after a failover, the address leads to another server, and old connections don't
-                self.engine.dispose()
+                self.close()
             raise refusal from error
 
     def prepare_first(self, work: Callable[[], object]) -> None:
@@ -348,7 +354,7 @@ class Database:
                 with (
                     self._waiting() if waits_longer else contextlib.nullcontext(),
                     turn.taken(patience - LONGEST_LOCK - (now - begun)),
-                    mode.engine.connect() as plain,
+                    self.kept.taken(mode.engine) as plain,
                     plain.begin(),
                 ):
                     longest_statement = plain.info.get(LONGEST_STATEMENT, math.inf)
@@ -430,7 +436,7 @@ class Database:
     @contextlib.contextmanager
     def _looking(self, mode: Mode) -> Iterator[Connection]:
         """Open a transaction that waits longer, and that nothing is left of."""
-        with mode.engine.connect() as plain:
+        with self.kept.taken(mode.engine) as plain:
             transaction = plain.begin()
             try:
                 yield self._begun(plain, mode, waits_longer=True)
@@ -464,7 +470,8 @@ class Database:
                 return
 
     def close(self) -> None:
-        """Close all pooled connections."""
+        """Close all connections that nobody uses."""
+        self.kept.give_back()
         self.engine.dispose()
 
 

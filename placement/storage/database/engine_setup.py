@@ -27,6 +27,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.metrics.tally import UNCOUNTED, Tally
+from placement.storage.database.kept_connections import KeptConnections
 from placement.storage.database.lock_limits import limit_several
 from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
@@ -93,11 +94,12 @@ def _keep_to_process(engine: sa.Engine) -> None:
             raise DisconnectionError("The connection belongs to the process this one came from")
 
 
-def dispose(engine: sa.Engine, process: int) -> None:
+def dispose(engine: sa.Engine, kept: KeptConnections, process: int) -> None:
     """Empty the pool. Its connections are closed only in the process that opened them.
 
     :param process: the id of that process
     """
+    kept.give_back()
     engine.dispose(close=os.getpid() == process)
 
 

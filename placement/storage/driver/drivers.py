@@ -49,6 +49,9 @@ class StatementDriver:
         """Return whether statements to this connection can go in one message."""
         return False
 
+    #: a function that returns whether nothing is open on a connection; None: the pool has to look
+    is_free: Callable[[PoolProxiedConnection], bool] | None = None
+
     def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
         """Send statements; return for each a cursor, or an object with a cursor's methods."""
         return [_executed(pooled.cursor(), call) for call in calls]
@@ -120,6 +123,7 @@ class PsycopgDriver(StatementDriver):
         from placement.storage.driver import postgresql_batches
 
         self._cursor, self._batches = RawCursor, postgresql_batches
+        self.is_free = _is_idle
 
     def batches(self, pooled: PoolProxiedConnection) -> bool:
         return pooled.info.get(BATCHES, False)
@@ -162,6 +166,12 @@ class PsycopgDriver(StatementDriver):
     @property
     def arrays(self) -> Run | None:
         return _arrays
+
+
+def _is_idle(pooled: PoolProxiedConnection) -> bool:
+    connection: Any = pooled.driver_connection
+    # IDLE; another number if the connection is lost
+    return bool(connection.pgconn.transaction_status == 0)
 
 
 def _executed(cursor: Any, call: Call) -> Any:

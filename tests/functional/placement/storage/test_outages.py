@@ -43,7 +43,7 @@ def away(filled, database_kind):
         def refuse(dialect, record, arguments, parameters):
             raise dialect.loaded_dbapi.OperationalError(*REFUSED[database_kind])
 
-        filled.database.engine.dispose()
+        filled.database.close()
         event.listen(filled.database.engine, "do_connect", refuse)
         try:
             yield

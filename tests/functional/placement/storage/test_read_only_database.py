@@ -69,7 +69,7 @@ def new_connections_only_read(service, kind):
 def test_each_write_says_that_the_database_is_read_only_and_reads_go_on(filled, database_kind):
     before = filled.tables()
     with new_connections_only_read(filled, database_kind):
-        filled.database.engine.dispose()
+        filled.database.close()
         for method, path, body in WRITES:
             answer = filled.request(method, path, body)
             assert answer.status_code == 503, (method, path, answer.text)
@@ -82,7 +82,7 @@ def test_each_write_says_that_the_database_is_read_only_and_reads_go_on(filled, 
 def test_after_a_refused_write_connections_are_made_anew(filled, database_kind):
     """The server's address may lead to another one by now, which takes changes."""
     with new_connections_only_read(filled, database_kind):
-        filled.database.engine.dispose()
+        filled.database.close()
         assert filled.get(f"/resource_providers/{ROOT}").status_code == 200
     assert filled.put("/traits/CUSTOM_NEW").status_code == 503
     assert filled.put("/traits/CUSTOM_NEW").status_code == 201

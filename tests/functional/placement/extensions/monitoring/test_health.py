@@ -119,7 +119,7 @@ def test_health_fails_without_the_database_and_tells_no_secret(service, monkeypa
 
     # what the start of the service saw doesn't count
     monkeypatch.setattr(health, "FRESH", -1)
-    service.database.engine.dispose()
+    service.database.close()
     event.listen(service.database.engine, "do_connect", refuse)
     response = ask(service, HEALTH)
     assert (response.status_code, response.json["status"]) == (503, "fail")

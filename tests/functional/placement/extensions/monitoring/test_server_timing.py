@@ -55,7 +55,7 @@ def test_a_connection_that_fails_is_time_of_the_database_and_nothing_before_it(t
         time.sleep(0.02)
         raise timed.database.engine.dialect.loaded_dbapi.OperationalError("unable to connect")
 
-    timed.database.engine.dispose()
+    timed.database.close()
     time.sleep(0.02)
     event.listen(timed.database.engine, "do_connect", refuse)
     response = timed.unjudged().get(f"/resource_providers/{ROOT}")

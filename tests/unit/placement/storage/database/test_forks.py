@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.database.engine_setup import dispose
+from placement.storage.database.kept_connections import KeptConnections
 
 
 @pytest.fixture
@@ -42,6 +43,6 @@ def test_only_the_process_that_opened_connections_closes_them(is_own):
     sa.event.listen(engine, "close", lambda *_: closed.append(1))
     engine.connect().close()
 
-    dispose(engine, os.getpid() if is_own else os.getppid())
+    dispose(engine, KeptConnections(engine, None), os.getpid() if is_own else os.getppid())
 
     assert closed == ([1] if is_own else [])
