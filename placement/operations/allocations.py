@@ -110,7 +110,11 @@ class ProviderRoom:
     def questions(
         uuids: Collection[str], requests: Sequence[ConsumerRequest]
     ) -> tuple[Question, Question]:
-        """Return the questions for the room of providers; the answers are for `ProviderRoom.of`."""
+        """Return the questions for the room of providers; the answers are for `ProviderRoom.of`.
+
+        :param requests: without those of consumers that hold nothing, as they make the question
+            dearer
+        """
         theirs = [request.uuid for request in requests]
         return inventories.slots_question(uuids), allocations.usages_question(uuids, theirs)
 
@@ -158,6 +162,7 @@ def lock(
     :param also: uuids of other providers to lock
     """
     named = _requested(requests) | set(also)
+    are_new = all(request.generation is None for request in requests)
     empties = not all(request.allocations for request in requests)
     if empties:
         # only the stored allocations of a consumer say which providers an empty request changes
@@ -165,9 +170,9 @@ def lock(
         nodes = providers.lock(connection, named, locked.provider_ids())
         written = written_providers(locked, {uuid: node.id for uuid, node in nodes.items()})
         return locked, nodes, ProviderRoom.read(connection, written, locked.requests)
-    room = ProviderRoom.questions(named, requests)
+    room = ProviderRoom.questions(named, () if are_new else requests)
     locking = providers.lock_question(connection, named)
-    if locking is not None and all(request.generation is None for request in requests):
+    if locking is not None and are_new:
         # A consumer that must be new holds nothing of other providers, which would have to be
         # locked in id order with the requested ones. If it does hold something, the request is
         # refused. So one message locks all.
@@ -175,13 +180,17 @@ def lock(
         locked, (found, *answers) = LockedConsumers.lock_and_ask(
             connection, requests, locking, *room
         )
-        return locked, providers.nodes_in(found), ProviderRoom.of(answers)
-    asked = providers.ids_question(connection, named)
-    locked, ids = LockedConsumers.lock_and_ask(connection, requests, *asked)
-    feed_lanes.ask_along(connection)
-    nodes, answers = providers.lock_and_ask(
-        connection, named, locked.provider_ids(), *room, found=next(iter(ids), None)
-    )
+        nodes = providers.nodes_in(found)
+    else:
+        asked = providers.ids_question(connection, named)
+        locked, ids = LockedConsumers.lock_and_ask(connection, requests, *asked)
+        feed_lanes.ask_along(connection)
+        nodes, answers = providers.lock_and_ask(
+            connection, named, locked.provider_ids(), *room, found=next(iter(ids), None)
+        )
+    if are_new and locked.held:
+        # very old allocations have no consumer
+        return locked, nodes, ProviderRoom.read(connection, named, locked.requests)
     return locked, nodes, ProviderRoom.of(answers)
 
 

@@ -69,17 +69,23 @@ _ROWS_OF = Compiled(
     .order_by(allocations.c.id)
 )
 _THEIRS = among(allocations.c.consumer_id, "consumers")
-_USAGES = Compiled(
+_USED = (
     sa.select(
         allocations.c.resource_provider_id,
         allocations.c.resource_class_id,
         sa.func.sum(allocations.c.used),
-        sa.func.sum(sa.case((_THEIRS, 0), else_=allocations.c.used)),
     )
     .join(resource_providers, allocations.c.resource_provider_id == resource_providers.c.id)
     .where(among(resource_providers.c.uuid, "providers"))
     .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
 )
+_BY_OTHERS = sa.func.sum(sa.case((_THEIRS, 0), else_=allocations.c.used))
+#: by whether consumers are left out. An index has all that is asked of all consumers; consumers are
+#: only in the rows themselves, of which a provider may have thousands
+_USAGES = {
+    False: Compiled(_USED.add_columns(sa.func.sum(allocations.c.used))),
+    True: Compiled(_USED.add_columns(_BY_OTHERS)),
+}
 _USAGE_OF_PROVIDER = OfProvider(
     inventories.join(
         resource_classes, inventories.c.resource_class_id == resource_classes.c.id
@@ -148,7 +154,8 @@ def entries_in(rows: Iterable[tuple[Any, ...]]) -> tuple[list[Entry], set[int]]:
 
 def usages_question(uuids: Collection[str], consumers: Collection[str]) -> Question:
     """Return the question for the usage of providers, in total and without `consumers`."""
-    return _USAGES, {"providers": list(uuids), "consumers": list(consumers)}
+    given = {"providers": list(uuids)}
+    return _USAGES[bool(consumers)], given | ({"consumers": list(consumers)} if consumers else {})
 
 
 def usages_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, SlotUsage]:

@@ -38,7 +38,7 @@ from placement.operations.allocations import ProviderRoom, store
 from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import allocations, holdings, providers
 from placement.storage.database.engine import PATIENCE, TRIES, Connection, Database
-from placement.storage.feed import change_feed
+from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.holdings import HeldRow
 
@@ -328,11 +328,12 @@ def write(
             raise Outdated
         # consumers that hold something are refused, so there are no more providers to lock, and no
         # reason to wait for such a consumer
+        feed_lanes.ask_along(connection)
         locked, (found, *answers) = LockedConsumers.lock_and_ask(
             connection,
             plan.requests,
             providers.lock_free_question(needed),
-            *ProviderRoom.questions(named, plan.requests),
+            *ProviderRoom.questions(named, ()),
             wait=False,
         )
         nodes, room = providers.nodes_in(found), ProviderRoom.of(answers)

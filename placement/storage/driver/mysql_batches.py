@@ -8,6 +8,7 @@ parts of PyMySQL that aren't public; so each session first tries whether it work
 (`takes_several`).
 """
 
+import datetime
 import select
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -113,10 +114,12 @@ def _written(connection: Any, text: str, values: Sequence[Any]) -> str:
 
 
 def _literal(connection: Any, value: Any) -> str:
-    """Return a value as the server reads it. PyMySQL asks for the types in another order."""
+    """Return a value as the server reads it; PyMySQL takes longer for the same."""
     kind = type(value)
     if kind is int:
         return str(value)
+    if kind is datetime.datetime:
+        return f"'{value.isoformat(' ')}'"
     if kind is tuple:
         return "(" + ",".join([_literal(connection, one) for one in value]) + ")"
     written: str = connection.escape(value)
