@@ -83,9 +83,11 @@ def release(folder: Path, dirty: bool, base: str | None = None) -> None:
         raise Refused(f"{folder} isn't empty")
     # the same commit gives files with the same times
     os.environ["SOURCE_DATE_EPOCH"] = output("git", "log", "-1", "--format=%ct")
+    step("sdist and wheel are built")
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     for part in (sdist, wheel):
+        step(f"{part.name} is installed and used")
         parts = proven(part)
     version = wheel.name.split("-")[1]
     sbom = folder / f"{wheel.name.rpartition('-py3')[0]}.cdx.json"
@@ -95,6 +97,7 @@ def release(folder: Path, dirty: bool, base: str | None = None) -> None:
         and has("buildah")
         and not output("buildah", "images", "--quiet", "--filter", f"reference={base}")
     ):
+        step(f"{base} is made")
         run(ROOT / "contrib" / "container" / "make_base", base)
     packages(folder, base or BASE)
     image(folder, version, base or BASE)
@@ -172,11 +175,13 @@ def packages(folder: Path, base: str) -> None:
     if missing := [tool for tool in ("dpkg-buildpackage", "dh_virtualenv") if not has(tool)]:
         print(f"no Debian packages: {', '.join(missing)} isn't installed")
         return
+    step("Debian packages are built")
     run(ROOT / "contrib" / "debian" / "build", folder)
     if not has("buildah"):
         print("the Debian packages weren't installed: buildah isn't")
         return
     install = "apt-get update && apt-get install --yes --no-install-recommends /release/*.deb"
+    step("Debian packages are installed and used")
     used = " && ".join(" ".join(command) for command in USES)
     with container(base) as name:
         mounted = f"--volume={folder}:/release:ro"
@@ -193,6 +198,7 @@ def image(folder: Path, version: str, base: str) -> None:
     wheels = ROOT / "wheels"
     if wheels.exists():
         raise Refused(f"{wheels} is in the way: the image's wheels are collected there")
+    step("the image is built")
     try:
         wanted = (".[keystone,postgresql,mysql]", "pyuwsgi")
         run(sys.executable, "-m", "pip", "wheel", "--quiet", "--wheel-dir", wheels, *wanted)
@@ -203,6 +209,7 @@ def image(folder: Path, version: str, base: str) -> None:
         shutil.rmtree(wheels, ignore_errors=True)
     archive = f"oci-archive:{folder}/placement-api-{version}.oci.tar"
     run("buildah", "push", "--quiet", name, f"{archive}:{name}")
+    step("the image is used")
     with container(archive) as used:
         for command in USES:
             run("buildah", "run", f"--env={DATABASE}", used, "--", "kolla_start", *command)
@@ -216,6 +223,11 @@ def container(of: str) -> Iterator[str]:
         yield name
     finally:
         run("buildah", "rm", name)
+
+
+def step(text: str) -> None:
+    """Say what begins: each step takes minutes."""
+    print(f"{text} …", flush=True)
 
 
 def has(tool: str) -> bool:
