@@ -125,13 +125,14 @@ def beside():
         yield pool.submit
 
 
-def looking(in_database, row=(1, "one")):
+def looking(in_database, row=(1, "one"), free=lambda: False):
     """Return what opens connections that find a row locked by others.
 
     :param in_database: called as the wait for it
+    :param free: returns whether it is free by now
     """
     connection = SimpleNamespace(
-        execute_all=lambda *questions: ([row], []),
+        execute_all=lambda *questions: ([row], [row] if free() else []),
         execute=lambda statement, values: in_database(),
     )
     return lambda: contextlib.nullcontext(connection)
@@ -169,7 +170,26 @@ def test_only_so_many_rows_are_waited_for(waits, database_kind, monkeypatch):
             waits.wait(AWAITED, looking(pytest.fail, row=(2, "two")))
 
     monkeypatch.setattr(lock_waits, "LONGEST_LOCK", 0)
+    monkeypatch.setattr(lock_waits, "LOOK_EVERY", 0)
     assert waits.wait(AWAITED, looking(wait_for_another))
     done = []
     assert waits.wait(AWAITED, looking(lambda: done.append(True)))
     assert done
+
+
+@pytest.mark.parametrize("database_kind", [None])
+@pytest.mark.parametrize("most", [0, 1])
+def test_who_finds_no_room_to_wait_looks_whether_the_row_is_free(most, database_kind, monkeypatch):
+    waits, looks = LockWaits(most), iter([False, False, True])
+
+    def wait_for_another():
+        assert waits.wait(AWAITED, looking(pytest.fail, (2, "two"), looks.__next__))
+
+    monkeypatch.setattr(lock_waits, "LOOK_EVERY", 0)
+    if most:
+        assert waits.wait(AWAITED, looking(wait_for_another))
+    else:
+        wait_for_another()
+    assert not list(looks)
+    with waits.in_line() as first, waits.in_line() as second:
+        assert (first, second) == (True, False)

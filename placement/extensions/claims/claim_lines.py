@@ -4,8 +4,8 @@ Every claim first goes to the common line. While one thread makes claims of it, 
 there; the next thread makes them together. A claim whose tree another writer has locked goes on to
 the line of that tree. There one thread makes one write that waits in the database for the lock
 (`placement.storage.providers.lock`), for up to 32 claims on one connection. A claim that waits
-in a line holds no connection. At most half of a worker's connections wait for trees at once; lines
-of further trees wait until one of these is free.
+in a line holds no connection, and neither does its write while it waits for long
+(`placement.storage.database.lock_waits`).
 
 Each claim has the thread of its request. While it waits for a tree, another thread of the server
 stands in for that one, so that other requests are answered. A thread whose claim waits works for
@@ -157,7 +157,7 @@ class _ProcessLines:
                 if job not in line.waiting:
                     # another thread is making it
                     self._changed.wait()
-                elif not self._is_busy(key, job):
+                elif not line.is_working:
                     line.is_working = True
                     if key == COMMON:
                         # clients that claim one thing after the other come again as soon as they
@@ -169,13 +169,6 @@ class _ProcessLines:
                 else:
                     self._wait_in(line, job)
             return None, []
-
-    def _is_busy(self, key: str, job: Job) -> bool:
-        """Say whether the line works, or as many trees are waited for as may be at once."""
-        if key == COMMON or self._lines[key].is_working:
-            return self._lines[key].is_working
-        trees = sum(line.is_working for root, line in self._lines.items() if root != COMMON)
-        return trees >= job.claim.database.most_waiting
 
     def _wait_in(self, line: _Line, job: Job) -> None:
         """Wait until something changed; leave the line if the claim's time is over."""

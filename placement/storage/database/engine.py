@@ -128,7 +128,7 @@ class Database:
         # SQLAlchemy can't log or comment a statement that it doesn't send
         logged = settings.connection_debug or settings.connection_trace
         self._driver = None if logged else driver_of(self.engine)
-        self._lock_waits = LockWaits(self.most_waiting)
+        self._lock_waits = LockWaits(self._most_waiting)
         free = None if self._driver is None else self._driver.is_free
         #: the engine's connections, in use or at rest
         self.kept = KeptConnections(self.engine, free)
@@ -150,14 +150,14 @@ class Database:
         return max(0, pool.checkedout() - resting), pool.checkedin() + resting
 
     @property
-    def most_waiting(self) -> int:
+    def _most_waiting(self) -> int:
         """How many connections may wait for others' locks, so that other requests find some."""
         pool, overflow = self.engine.pool, self._settings.max_overflow
         if not isinstance(pool, QueuePool):
-            return 1
+            return 0
         overflow = _OVERFLOW if overflow is None else overflow
         is_bounded = pool.size() > 0 and overflow >= 0
-        return max(1, (pool.size() + overflow) // 2) if is_bounded else _MOST_WAITING
+        return (pool.size() + overflow) // 2 if is_bounded else _MOST_WAITING
 
     def answers(self, whether: bool, stand_in: StandIn = contextlib.nullcontext) -> None:
         """Say whether the calling thread answers a request from now on.
@@ -352,7 +352,7 @@ class Database:
                     waits_longer = not was_locked or overtaken >= _MOST_OVERTAKEN
                     awaited = None
                 with (
-                    self._waiting() if waits_longer else contextlib.nullcontext(),
+                    self._waiting(waits_longer) as waits_longer,
                     turn.taken(patience - LONGEST_LOCK - (now - begun)),
                     self.kept.taken(mode.engine) as plain,
                     plain.begin(),
@@ -428,10 +428,16 @@ class Database:
         return connection
 
     @contextlib.contextmanager
-    def _waiting(self) -> Iterator[None]:
-        """Be one of those that wait in the database, while another thread answers."""
-        with self._statements.stand_in(), self._lock_waits.permitted():
-            yield
+    def _waiting(self, longer: bool) -> Iterator[bool]:
+        """Yield whether to wait longer than shortly; another thread answers meanwhile.
+
+        Where too many do, the transaction is tried shortly again: the row may be free by now.
+        """
+        if not longer:
+            yield False
+            return
+        with self._statements.stand_in(), self._lock_waits.in_line() as is_room:
+            yield is_room
 
     @contextlib.contextmanager
     def _looking(self, mode: Mode) -> Iterator[Connection]:

@@ -8,11 +8,13 @@ faster twice, the transaction itself waits in line, so that it gets its turn.
 
 One thread of the process waits for a row in the database, for all writes that wait for it. Who
 waits for that thread holds no connection. A write that comes meanwhile joins them without trying.
-At most half of the connections wait.
+At most half of the connections wait. While they do, the threads of further rows look from time to
+time whether these are free.
 """
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
@@ -21,7 +23,7 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from placement.errors import LostRace
-from placement.storage.database.compiled import Awaited, RowLock
+from placement.storage.database.compiled import Awaited
 from placement.storage.driver.dialects import LONGEST_LOCK
 from placement.storage.driver.failures import CANCELED, LOCK_TIMEOUT, failure_of
 
@@ -29,6 +31,8 @@ from placement.storage.driver.failures import CANCELED, LOCK_TIMEOUT, failure_of
 Looking = Callable[[], AbstractContextManager[Any]]
 #: a row: the table's name, the row's id, and its name
 RowKey = tuple[str, int, str]
+#: seconds between two looks whether a row is free that no connection waits for
+LOOK_EVERY = 1.0
 
 
 class StillLocked(LostRace):
@@ -38,11 +42,12 @@ class StillLocked(LostRace):
 class LockWaits:
     """Who waits in this process.
 
-    :param most: how many rows are waited for at once
+    :param most: how many rows are waited for at once; 0: who waits looks from time to time
     """
 
     def __init__(self, most: int) -> None:
-        self._permits = threading.BoundedSemaphore(most)
+        self._permits = threading.BoundedSemaphore(max(most, 1))
+        self._alone = self._permits if most else threading.Semaphore(0)
         self._changing = threading.Lock()
         self._waits: dict[RowKey, Future[None]] = {}
 
@@ -62,17 +67,13 @@ class LockWaits:
 
         Raises StillLocked, and what statements raise.
         """
-        lock, values = awaited.lock, awaited.values
-        with looking() as connection:
-            seen, free = connection.execute_all((lock.seen, values), (lock.free, values))
-        locked = sorted(set(seen) - set(free))
+        locked = _locked(awaited, looking)
         if locked:
-            row_id, name = locked[0]
-            self._wait_for((lock.table, row_id, name), lock, looking)
+            self._wait_for(locked[0], awaited, looking)
         return bool(locked)
 
-    def _wait_for(self, key: RowKey, lock: RowLock, looking: Looking) -> None:
-        """Wait for a row in the database, or for the thread that does so already."""
+    def _wait_for(self, key: RowKey, awaited: Awaited, looking: Looking) -> None:
+        """Wait until a row is free, or for the thread that does so already."""
         own: Future[None] = Future()
         with self._changing:
             first = self._waits.setdefault(key, own)
@@ -83,8 +84,7 @@ class LockWaits:
                 raise StillLocked() from over
             return
         try:
-            with self.permitted(), looking() as connection:
-                connection.execute(lock.one, {"id": key[1]})
+            self._wait_alone(key, awaited, looking)
         except BaseException as error:
             self._end(key).set_exception(StillLocked())
             # what a limit for statements stops waited for nothing but the row
@@ -93,17 +93,39 @@ class LockWaits:
             raise
         self._end(key).set_result(None)
 
-    @contextlib.contextmanager
-    def permitted(self) -> Iterator[None]:
-        """Be one of those that wait in the database. Raises StillLocked if there is no room."""
-        if not self._permits.acquire(timeout=LONGEST_LOCK):
-            raise StillLocked()
+    def _wait_alone(self, key: RowKey, awaited: Awaited, looking: Looking) -> None:
+        """Wait for a row in the database as soon as there is room. Raises StillLocked."""
+        end = time.monotonic() + LONGEST_LOCK
+        while not self._alone.acquire(timeout=LOOK_EVERY):
+            if key not in _locked(awaited, looking):
+                return
+            if time.monotonic() >= end:
+                raise StillLocked()
         try:
-            yield
+            with looking() as connection:
+                connection.execute(awaited.lock.one, {"id": key[1]})
         finally:
-            self._permits.release()
+            self._alone.release()
+
+    @contextlib.contextmanager
+    def in_line(self) -> Iterator[bool]:
+        """Be one of those that wait in the database; yield whether there is room for that."""
+        is_room = self._permits.acquire(timeout=LOOK_EVERY)
+        try:
+            yield is_room
+        finally:
+            if is_room:
+                self._permits.release()
 
     def _end(self, key: RowKey) -> "Future[None]":
         """Return what others wait for; who comes from now on waits anew."""
         with self._changing:
             return self._waits.pop(key)
+
+
+def _locked(awaited: Awaited, looking: Looking) -> list[RowKey]:
+    """Return the rows that others have locked, in the order of their ids."""
+    lock, values = awaited.lock, awaited.values
+    with looking() as connection:
+        seen, free = connection.execute_all((lock.seen, values), (lock.free, values))
+    return [(lock.table, row_id, name) for row_id, name in sorted(set(seen) - set(free))]

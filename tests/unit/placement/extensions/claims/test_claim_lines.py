@@ -20,7 +20,6 @@ class FakeClaim:
     """
 
     is_made, is_abandoned = False, False
-    database = SimpleNamespace(most_waiting=8)
     stand_in = staticmethod(contextlib.nullcontext)
 
     def __init__(self, uuid, seconds_left=PATIENCE):
