@@ -1,11 +1,12 @@
 """The budget of a search: time, memory, and whether anybody waits."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
 from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
-from placement.candidates.candidate_stream import check_size
+from placement.candidates.candidate_stream import check_size, text_size
 from placement.candidates.ended_search import error_of, what_ended
 
 
@@ -156,3 +157,11 @@ def test_a_search_for_more_than_can_be_kept_ends_before_it_begins(alike, count):
         check_size(alike, budget, 50)
 
     assert ended.value.count == count
+
+
+def test_a_candidate_takes_more_the_more_classes_it_has():
+    few, more = (
+        SimpleNamespace(variables=[SimpleNamespace(demand=demand)])
+        for demand in ({1: 1}, {1: 1, 2: 1})
+    )
+    assert text_size(few) < text_size(more)

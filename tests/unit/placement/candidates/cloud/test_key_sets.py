@@ -1,7 +1,7 @@
 """Sets of ids by slot: equal ones are kept once, and a change gives new ones."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from placement.candidates.cloud.key_sets import KeySets, SlotSet
@@ -23,6 +23,7 @@ def key_sets(by_slot):
     old=st.dictionaries(st.integers(0, SIZE - 1), SETS),
     new=st.dictionaries(st.integers(0, SIZE + 9), SETS),
 )
+@example(old={}, new={0: {1}, 1: {2}})
 def test_changed_sets_are_those_of_the_changed_ids(old, new):
     before = key_sets(old)
 
