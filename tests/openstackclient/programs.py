@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from pathlib import Path
 
 from tests.functional.compute.forked import Forked
@@ -28,8 +29,10 @@ def environ_of_none() -> dict[str, str]:
 
 def _shell(arguments: list[str]) -> int | None:
     """Do what the program does, in a folder; the other arguments are those of the program."""
-    from openstackclient import shell
+    from tests.openstackclient.imported import PATH, shell
 
+    # a forked process begins with that of the tests
+    sys.path = PATH
     folder, *words = arguments
     os.chdir(folder)
     return shell.main(words)

@@ -4,6 +4,7 @@ The commands also need the service, which they run in their own process. Python 
 this fails in the process that others are forked from: `test_forked.py` does.
 """
 
+import gc
 import importlib
 import pkgutil
 
@@ -28,3 +29,5 @@ for name in (
     importlib.import_module(name)
 import_all()
 list_rules()
+# a forked process would copy what its collector of garbage looks at
+gc.freeze()
