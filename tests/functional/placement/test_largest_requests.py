@@ -13,7 +13,7 @@ from placement.metrics.slots import Slots
 from tests.functional.placement.largest_requests import steps
 
 DOCUMENT = Path(__file__).parents[3] / "doc/openapi/placement.json"
-#: what a search may take here, in seconds: so little that some reach it
+#: what a search or an explanation may take here, in seconds: so little that some reach it
 SECONDS = 0.1
 
 
@@ -23,7 +23,10 @@ def limited(new_service):
     layout = metrics_layout()
     with contextlib.closing(Counting.shared(layout, Slots.anonymous(layout.width))) as counting:
         yield new_service(
-            counting=counting, berth__search_time_limit=SECONDS, berth__metrics="token"
+            counting=counting,
+            berth__search_time_limit=SECONDS,
+            berth__explain_budget_ms=int(1000 * SECONDS),
+            berth__metrics="token",
         ).unjudged()
 
 
