@@ -133,7 +133,8 @@ class MariaDBCopies(Databases):
     def __init__(self, server: MariaDB) -> None:
         self._server = server
         self._administrator = server.connect()
-        self._tables: dict[str, str] = {}
+        #: what makes a database's tables and fills them
+        self._statements: list[str] = []
 
     def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
         collation = "utf8mb4_bin" if case_sensitive else "utf8mb4_general_ci"
@@ -143,15 +144,14 @@ class MariaDBCopies(Databases):
                 self._prepare()
                 cursor.execute(f"USE {name}")
                 cursor.execute("SET foreign_key_checks = 0, sql_mode = 'NO_AUTO_VALUE_ON_ZERO'")
-                for table, definition in self._tables.items():
-                    cursor.execute(definition)
-                    cursor.execute(f"INSERT INTO {table} SELECT * FROM {TEMPLATE}.{table}")
+                for statement in self._statements:
+                    cursor.execute(statement)
                 # a test may have closed all connections to its own database
                 cursor.execute("USE mysql")
         return self._server.url(name)
 
     def _prepare(self) -> None:
-        if self._tables:
+        if self._statements:
             return
         with only_one(self._server.folder), self._administrator.cursor() as cursor:
             if not cursor.execute("SHOW DATABASES LIKE %s", [TEMPLATE]):
@@ -162,7 +162,12 @@ class MariaDBCopies(Databases):
                 cursor.execute(f"SHOW CREATE TABLE {TEMPLATE}.{table}")
                 # without the character set, so that the one of the new database applies
                 definition = cursor.fetchone()[1]
-                self._tables[table] = re.sub(r" DEFAULT CHARSET=\w+ COLLATE=\w+", "", definition)
+                made = re.sub(r" DEFAULT CHARSET=\w+ COLLATE=\w+", "", definition)
+                self._statements.append(made)
+                # most tables are empty
+                if cursor.execute(f"SELECT 1 FROM {TEMPLATE}.{table} LIMIT 1"):
+                    copied = f"INSERT INTO {table} SELECT * FROM {TEMPLATE}.{table}"
+                    self._statements.append(copied)
 
     def _remove(self, name: str) -> None:
         with self._administrator.cursor() as cursor:
