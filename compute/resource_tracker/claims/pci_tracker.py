@@ -79,7 +79,7 @@ class PciTracker:
         before = node.pci_claims.get(uuid)
         try:
             chosen = self._recorder.choose_more_devices(context, uuid, node, requests)
-            if chosen.problem is not None or not chosen.devices:
+            if not chosen.devices:
                 LOG.info("Node %s: %s", node.name, chosen.problem or "no devices are requested")
                 return []
             claimed = [{**device, "status": "claimed"} for device in chosen.devices]
