@@ -101,3 +101,23 @@ def test_a_consumer_that_is_unchanged_since_a_conflict_is_not_read_again(make):
     urls = [url for _, url, _ in client.transport.adapter.sent]
     of_provider = "/resource_providers/u/allocations"
     assert urls == [of_provider, "/allocations/c", of_provider]
+
+
+def test_several_consumers_are_one_question_where_placement_takes_it():
+    held = {"allocations": {}, "project_id": "p", "user_id": "u", "consumer_generation": 1}
+    query = "/berth/v1/allocations/query"
+    for answers, urls in (
+        ([answer(200, {"consumers": {"a": held}})], [query]),
+        (
+            [answer(404), answer(200, held), answer(200, {"allocations": {}})],
+            [query, "/allocations/a", "/allocations/b"],
+        ),
+    ):
+        conf = config.load(files=[], environ={})
+        client = SchedulerReportClient(FakeAdapter(*answers), conf=conf)
+
+        found = client.allocations.of_each(None, ["a", "b"])
+
+        generations = {uuid: one.get("consumer_generation") for uuid, one in found.items()}
+        assert generations == {"a": 1, "b": None}
+        assert [url for _, url, _ in client.transport.adapter.sent] == urls
