@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.cloud.patched_array import Patched
+from placement.candidates.cloud.patched_array import Integers, Patched
 from placement.domain.capacity import MAX_AMOUNT
 
 #: slots of the cloud whose columns are at hand (`slots.py`)
@@ -218,12 +218,12 @@ class Column:
             mask[self.slots[self.room >= amount]] = True
         return mask
 
-    def rooms_at(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def rooms_at(self, slots: Integers) -> npt.NDArray[np.int64]:
         """Return `room` of providers, in the shape of `slots`; -1 where there is no inventory."""
         found, at = self.find(slots)
         return np.where(found, self.rooms.take(at), -1) if len(self) else np.full(slots.shape, -1)
 
-    def find(self, slots: npt.NDArray[Any]) -> tuple[Mask, npt.NDArray[np.intp]]:
+    def find(self, slots: Integers) -> tuple[Mask, npt.NDArray[np.intp]]:
         """Return which of the providers have an inventory, and where in the arrays it stands.
 
         The place of a provider without an inventory means nothing.

@@ -1,11 +1,10 @@
 """What is free of the inventories of a snapshot."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from placement.candidates.cloud.columns import Column, Numbers, OfferedStock
+from placement.candidates.cloud.patched_array import Integers
 from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.tree_problem import Demand
 
@@ -47,18 +46,18 @@ class FreeAmounts:
             self._known[class_id] = known
         return known
 
-    def of(self, class_id: int, slots: npt.NDArray[np.integer[Any]]) -> Numbers:
+    def of(self, class_id: int, slots: Integers) -> Numbers:
         """Return what providers have free of a class."""
         return self.by_slot(class_id)[slots]
 
-    def times(self, demand: Demand, slots: npt.NDArray[np.integer[Any]]) -> Numbers:
+    def times(self, demand: Demand, slots: Integers) -> Numbers:
         """Return how often providers can give what is demanded; `MOST` if that is nothing."""
         found = np.full(len(slots), MOST, np.int64)
         for class_id, amount in demand:
             np.minimum(found, self.of(class_id, slots) // amount, out=found)
         return found
 
-    def per_request(self, demand: Demand, slots: npt.NDArray[np.integer[Any]]) -> Numbers:
+    def per_request(self, demand: Demand, slots: Integers) -> Numbers:
         """Return how often one request can get what is demanded from each provider."""
         found = np.full(len(slots), MOST, np.int64)
         for class_id, amount in demand:

@@ -8,7 +8,6 @@ least room: if its processors are enough for 10 requests and its devices for 4, 
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.columns import Mask, Numbers
 from placement.candidates.cloud.free_amounts import MOST, FreeAmounts
+from placement.candidates.cloud.patched_array import Integers
 from placement.candidates.masks.filter import RequestPart
 from placement.candidates.tree_problem import Demand
 
@@ -184,9 +184,7 @@ def _of_equal_parts(
     return most
 
 
-def _any_of(
-    free: FreeAmounts, parts: Sequence[RequestPart], options: npt.NDArray[np.integer[Any]]
-) -> Numbers:
+def _any_of(free: FreeAmounts, parts: Sequence[RequestPart], options: Integers) -> Numbers:
     """Return how many of these unlike parts each provider can serve at most, in any mix.
 
     A mix may have more than the best of one kind: with 3 VCPU and 5 MEMORY_MB, a provider serves

@@ -1,11 +1,9 @@
 """Providers that somebody wrote to after a cloud was read, as their allocations show."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from placement.candidates.cloud.columns import Slots
+from placement.candidates.cloud.patched_array import Integers
 from placement.candidates.cloud.snapshot import Snapshot
 
 
@@ -13,8 +11,8 @@ def written(
     cloud: Snapshot,
     among: Slots,
     class_id: int,
-    slots: npt.NDArray[Any],
-    amounts: npt.NDArray[Any],
+    slots: Integers,
+    amounts: Integers,
 ) -> Slots:
     """Return the providers whose usage in the cloud isn't the sum of their allocations.
 
