@@ -31,7 +31,7 @@ _NAME = r"^[A-Z0-9_]{1,255}\Z"
 _UUID = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\Z"
 
 
-def _amount(lowest: int) -> dict[str, Any]:
+def _amount(lowest: int) -> dict[str, object]:
     """Return the schema of an amount that placement takes: any other would fail each update."""
     return {"type": "integer", "minimum": lowest, "maximum": LARGEST}
 
@@ -157,7 +157,7 @@ def additional_traits(provider: Provider) -> list[str]:
     return (provider.get("traits") or {}).get("additional") or []
 
 
-def additional_inventories(provider: Provider) -> dict[str, dict[str, Any]]:
+def additional_inventories(provider: Provider) -> dict[str, dict[str, object]]:
     """Return class → record of an entry."""
     records = (provider.get("inventories") or {}).get("additional") or []
     return {name: record for listed in records for name, record in listed.items()}

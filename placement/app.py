@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
@@ -311,7 +311,7 @@ def with_probes(
     return Probes(application, probes)
 
 
-def _report(health: Health) -> tuple[str, dict[str, Any]]:
+def _report(health: Health) -> tuple[str, dict[str, object]]:
     status, checks = health.report()
     return status, document(status, checks, our_version())
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import os_resource_classes
 
@@ -18,7 +17,7 @@ def is_resource_class(name: str) -> bool:
     return name in os_resource_classes.STANDARDS or CUSTOM_NAME.fullmatch(name) is not None
 
 
-def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict[str, Any]:
+def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict[str, object]:
     """Return a record of which a guest may request any amount up to the total."""
     return {**sized(total), "reserved": reserved, "allocation_ratio": allocation_ratio}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from compute.pci import offered as by_specs
 from compute.pci.device_spec import DeviceSpec
@@ -39,7 +38,7 @@ class PciDevice:
             return "vdpa" if self.is_vdpa else "type-VF"
         return "type-PF" if self.virtual_functions or self.max_functions else "type-PCI"
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> dict[str, object]:
         """Return the device as the compute service knows it, without tags."""
         vpd = {"vpd": {"card_serial_number": self.serial_number}} if self.serial_number else {}
         return {

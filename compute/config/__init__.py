@@ -197,7 +197,7 @@ class _GivenEnvironment(_environment.EnvironmentConfigurationSource):
 
     def get(
         self, group_name: str | None, option_name: str, opt: cfg.Opt
-    ) -> tuple[Any, cfg.LocationInfo | None]:
+    ) -> tuple[object, cfg.LocationInfo | None]:
         name = self.get_name(group_name, option_name)
         if name not in self._environ:
             return (_environment.sources._NoValue, None)

@@ -30,7 +30,7 @@ NO_SUCH_NAME = (
 )
 
 
-def load_session(conf: cfg.ConfigOpts, group: str) -> tuple[Any, Session]:
+def load_session(conf: cfg.ConfigOpts, group: str) -> tuple[object, Session]:
     """Return the authentication plugin and the session of a group, whose options are registered.
 
     Neither knows users that stand in URLs. Raise keystoneauth1's exceptions if the plugin is

@@ -26,7 +26,7 @@ _STRING, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 class _Loader(_SafeLoader):
     """Refuses keys that aren't strings, and keys that occur twice: YAML would forget the first."""
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[object, object]:
         seen = set()
         for key, _value in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag not in (_STRING, _MERGE):

@@ -110,7 +110,7 @@ class OneTimeDevices:
         self._guests = _guests(cell)
         self._running = running
 
-    def rows(self, roots: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    def rows(self, roots: Sequence[str] | None = None) -> list[dict[str, object]]:
         """Return the providers' rows, by name: all, or those in the trees of these roots."""
         rows = all_providers(self._client, self._context, f"?required={TRAIT}", version="1.18")
         wanted = [row for row in rows if roots is None or row["root_provider_uuid"] in roots]

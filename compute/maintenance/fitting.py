@@ -129,7 +129,7 @@ class Questions:
     def __init__(self, adapter: Sender) -> None:
         self._transport = Transport(lambda: adapter)
 
-    def explain(self, query: str, provider: str | None, consumer: str | None) -> dict[str, Any]:
+    def explain(self, query: str, provider: str | None, consumer: str | None) -> dict[str, object]:
         """Return why a query has the candidates it has."""
         parts = [query]
         for name, value in (("provider", provider), ("consumer", consumer)):
@@ -144,7 +144,7 @@ class Questions:
         by: Sequence[str],
         without: Sequence[str],
         limit: int,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return how many more of each fit, by name; a fallback has a name of its own.
 
         :param by: `aggregate`, `root`

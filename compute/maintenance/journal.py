@@ -148,7 +148,7 @@ def _flush_folder(path: Path) -> None:
         os.close(folder)
 
 
-def entries(path: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> list[dict[str, Any]]:
+def entries(path: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> list[dict[str, object]]:
     """Read a journal, newest entry first, without an incomplete last line.
 
     Raises JournalUnusable if the file can't be read or is no journal.
@@ -157,7 +157,7 @@ def entries(path: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> list[dict[str,
     return found[::-1]
 
 
-def _read(path: Path, kind: EntryKind) -> tuple[list[dict[str, Any]], str]:
+def _read(path: Path, kind: EntryKind) -> tuple[list[dict[str, object]], str]:
     """Return the entries and the text of an incomplete last line; raises what `entries` raises."""
     try:
         text = path.read_text(encoding="utf-8")

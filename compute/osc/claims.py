@@ -96,5 +96,5 @@ class ClaimAllocation(command.Lister):
         return ("consumer and resource provider", "resources", "groups"), narrow
 
 
-def _groups(mappings: dict[str, list[str]], uuid: str) -> Any:
+def _groups(mappings: dict[str, list[str]], uuid: str) -> object:
     return listing([suffix for suffix, uuids in mappings.items() if uuid in uuids], str)

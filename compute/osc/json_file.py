@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-def read(path: str) -> dict[str, Any]:
+def read(path: str) -> dict[str, object]:
     """Return the object. Raise ArgumentTypeError if there is none."""
     try:
         found = json.loads(Path(path).read_text())
@@ -21,7 +21,7 @@ def read(path: str) -> dict[str, Any]:
 def reader(key: str) -> Callable[[str], dict[str, Any]]:
     """Return what reads a file as the value of a key of the body; the file may have the key."""
 
-    def as_value(path: str) -> dict[str, Any]:
+    def as_value(path: str) -> dict[str, object]:
         found = read(path)
         return {key: found.get(key, found)}
 

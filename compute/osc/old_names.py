@@ -5,13 +5,12 @@ names are the other's commands where that is installed, whichever entry point is
 """
 
 from importlib.metadata import entry_points
-from typing import Any
 
 GROUP = "openstack.placement.v1"
 OURS = "openstack-berth"
 
 
-def of_other_plugin(name: str) -> Any:
+def of_other_plugin(name: str) -> object:
     """Return the command with this name that another distribution has, None if there is none."""
     for entry in entry_points(group=GROUP, name=name):
         if entry.dist is not None and entry.dist.name != OURS:

@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def terms_of(parsed_args: argparse.Namespace) -> dict[str, Any]:
+def terms_of(parsed_args: argparse.Namespace) -> dict[str, object]:
     """Return the keys of a body that the options say."""
     movable: dict[str, Any] = {}
     if parsed_args.but:

@@ -70,7 +70,7 @@ class PlacementService:
         """Yield suspects, of all pages if the parameters have no limit."""
         return self._pages("/suspects", "suspects", parameters)
 
-    def _pages(self, path: str, name: str, parameters: Mapping[str, object]) -> Iterator[Any]:
+    def _pages(self, path: str, name: str, parameters: Mapping[str, object]) -> Iterator[object]:
         while True:
             page = self._send("GET", path, parameters)
             yield from page[name]
@@ -78,7 +78,7 @@ class PlacementService:
                 return
             parameters = {**parameters, "marker": page["marker"]}
 
-    def _answer(self, method: str, path: str, body: object = None) -> Any:
+    def _answer(self, method: str, path: str, body: object = None) -> object:
         return self._send(method, path, None, body)
 
     def _send(

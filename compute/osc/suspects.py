@@ -38,7 +38,7 @@ class ListSuspects(command.Lister):
         return titles, [safe([row[title] for title in titles], form) for row in rows]
 
 
-def _row(suspect: dict[str, Any]) -> dict[str, Any]:
+def _row(suspect: dict[str, Any]) -> dict[str, object]:
     provider = suspect["provider"] or {"uuid": None, "name": None}
     name = provider["name"]
     return suspect | {

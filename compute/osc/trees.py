@@ -118,7 +118,7 @@ class _ProviderRow:
         return self
 
 
-def _drawn(providers: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str, str]]:
+def _drawn(providers: list[dict[str, Any]]) -> Iterator[tuple[dict[str, object], str, str]]:
     """Yield providers, each behind its parent, with what is drawn before its lines."""
     children: dict[str | None, list[dict[str, Any]]] = {}
     for provider in sorted(providers, key=lambda one: str(one["name"])):

@@ -96,7 +96,7 @@ def _spec(value: object) -> DeviceSpec:
     return DeviceSpec(**wanted, tags=_tags({k: v for k, v in value.items() if k not in known}))
 
 
-def _tags(given: Mapping[str, object]) -> dict[str, Any]:
+def _tags(given: Mapping[str, object]) -> dict[str, object]:
     """Return the tags, with booleans as nova writes them."""
     tags = dict(given)
     for name in (*_BOOLEANS, _REMOTE):

@@ -32,7 +32,7 @@ def devices_of(resources: Mapping[str, Any]) -> list[Device]:
     return json.loads(listed) if isinstance(listed, str) else list(listed)
 
 
-def pools(devices: Sequence[Device], owners: Mapping[str, str]) -> list[dict[str, Any]]:
+def pools(devices: Sequence[Device], owners: Mapping[str, str]) -> list[dict[str, object]]:
     """Return pools of devices with equal tags, with the `count` of those that are free.
 
     :param owners: address → owner, of the devices that instances have

@@ -282,5 +282,5 @@ def _used(allocations: Mapping[str, Mapping[str, Any]], provider_uuid: str) -> C
     return used
 
 
-def _record(total: int, reserved: int = 0) -> dict[str, Any]:
+def _record(total: int, reserved: int = 0) -> dict[str, object]:
     return {**sized(total), "reserved": reserved, "allocation_ratio": 1.0}

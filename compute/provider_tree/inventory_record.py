@@ -23,7 +23,7 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def sized(total: int) -> dict[str, Any]:
+def sized(total: int) -> dict[str, object]:
     """Return a record of which a consumer may request any amount up to the total."""
     return {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.inventory_record import DEFAULTS, Inventory, completed
@@ -27,7 +26,7 @@ def kept_name(resource_class: str) -> str:
     return f"{KEPT}{hashlib.sha256(resource_class.encode()).hexdigest().upper()}"
 
 
-def widened(held: Iterable[int]) -> dict[str, Any]:
+def widened(held: Iterable[int]) -> dict[str, object]:
     """Return a record that admits what is held, and no more."""
     return completed({"total": sum(held)})
 

@@ -140,6 +140,6 @@ def copied_inventory(inventory: Mapping[str, Mapping[str, object]]) -> Inventory
     return {resource_class: dict(record) for resource_class, record in inventory.items()}
 
 
-def copied_resources(resources: Mapping[str, set[Any]]) -> dict[str, set[Any]]:
+def copied_resources(resources: Mapping[str, set[Any]]) -> dict[str, set[object]]:
     """Return an independent copy, the assignable things in it included."""
     return copy.deepcopy(dict(resources))

@@ -238,7 +238,7 @@ class SchedulerReportClient:
 
     # Providers
 
-    def get_providers_in_tree(self, context: Context, uuid: str) -> list[dict[str, Any]]:
+    def get_providers_in_tree(self, context: Context, uuid: str) -> list[dict[str, object]]:
         """Return the providers of the tree that `uuid` is part of; none if it doesn't exist."""
         return self.providers.in_tree(context, uuid)
 
@@ -246,7 +246,7 @@ class SchedulerReportClient:
         """Return the provider's name. Raises ResourceProviderNotFound if there is none."""
         return self.providers.name_of(context, uuid)
 
-    def get_provider_by_name(self, context: Context, name: str) -> dict[str, Any]:
+    def get_provider_by_name(self, context: Context, name: str) -> dict[str, object]:
         """Return the provider of that name. Raises ResourceProviderNotFound if there is none."""
         return self.providers.by_name(context, name)
 
@@ -323,7 +323,7 @@ class SchedulerReportClient:
 
     def get_allocations_for_consumer(
         self, context: Context, consumer: str
-    ) -> dict[str, dict[str, Any]] | None:
+    ) -> dict[str, dict[str, object]] | None:
         """Return only the `allocations`: `{}` on an HTTP error, None if unreachable."""
         return self.allocations.held_by(context, consumer)
 

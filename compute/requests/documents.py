@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from compute.records.instance import Flavor
 from compute.report.consumers.resource_request import RequestGroup
@@ -93,13 +92,13 @@ def _port(found: Mapping[str, object], where: str, position: int) -> GuestPort:
     )
 
 
-def _object(value: object, where: str) -> dict[str, Any]:
+def _object(value: object, where: str) -> dict[str, object]:
     if not isinstance(value, dict | None):
         raise UnreadableGuests(f"{where} must be an object")
     return value or {}
 
 
-def _list(value: object, where: str) -> list[Any]:
+def _list(value: object, where: str) -> list[object]:
     if not isinstance(value, list | None):
         raise UnreadableGuests(f"{where} must be a list")
     return value or []

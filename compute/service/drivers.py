@@ -151,7 +151,7 @@ def _offered(name: str) -> list[str]:
     ]
 
 
-def _import_dotted(path: str) -> Any:
+def _import_dotted(path: str) -> object:
     """Return what `path` names, or None if there is no such module or attribute.
 
     A module that is there but fails to import is an error of its own, not an unknown name.

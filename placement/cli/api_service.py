@@ -8,7 +8,6 @@ import logging
 import socket
 import sys
 import tempfile
-from typing import Any
 
 from oslo_config import cfg
 
@@ -146,7 +145,7 @@ def describe_alone(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> str:
     )
 
 
-def _settings(arguments: argparse.Namespace, as_json: bool) -> dict[str, Any]:
+def _settings(arguments: argparse.Namespace, as_json: bool) -> dict[str, object]:
     host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
     bind = f"unix:{arguments.unix_socket}" if arguments.unix_socket else f"{host}:{arguments.port}"
     settings = {"logger_class": "placement.serving.gunicorn_log.JSONLogger"} if as_json else {}

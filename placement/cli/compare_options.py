@@ -124,7 +124,7 @@ def _number(kind: type, least: float, most: float) -> Callable[[str], Any]:
     return functools.partial(_checked, kind, least, most)
 
 
-def _checked(kind: type, least: float, most: float, text: str) -> Any:
+def _checked(kind: type, least: float, most: float, text: str) -> object:
     try:
         number = kind(text)
     except (ValueError, OverflowError):

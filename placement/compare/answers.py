@@ -85,7 +85,7 @@ class Reader:
         rename = self._rename
         return UUID.sub(lambda found: rename(found[0]), text)
 
-    def _arranged(self, value: object, key: str = "") -> Any:
+    def _arranged(self, value: object, key: str = "") -> object:
         """Return a body's value with a defined order for everything whose order isn't defined."""
         if isinstance(value, dict):
             # mappings of candidates have suffixes as keys

@@ -36,7 +36,7 @@ class WSGIService:
         """Call the application."""
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
-        def start(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> object:
             started[:] = [(status, headers)]
             return started.append
 
@@ -57,7 +57,7 @@ class WSGIService:
         if self._renew is not None:
             self._renew()
 
-    def _environ(self, request: Request) -> dict[str, Any]:
+    def _environ(self, request: Request) -> dict[str, object]:
         path, _, query = request.path.partition("?")
         environ: dict[str, Any] = {
             "REQUEST_METHOD": METHOD,

@@ -4,7 +4,6 @@ import collections
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from placement.compare import exit_codes
 from placement.compare.request import METHOD, NO_VERSION, Request
@@ -174,7 +173,7 @@ def as_json(compared: Compared, most: int, code: int) -> str:
     return json.dumps(body, indent=2)
 
 
-def _record(outcome: Outcome) -> dict[str, Any]:
+def _record(outcome: Outcome) -> dict[str, object]:
     request, verdict = outcome.request, outcome.verdict
     return {
         "kind": verdict.kind.value,

@@ -136,7 +136,7 @@ class _CloudReader:
         )
 
 
-def _json(answer: ReceivedAnswer, path: str) -> Any:
+def _json(answer: ReceivedAnswer, path: str) -> object:
     try:
         return json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -160,7 +160,7 @@ def _drawn(draw: random.Random, items: list[Any], count: int) -> list[Any]:
 
 def _drawn_trees(
     draw: random.Random, providers: list[dict[str, Any]], count: int
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return about `count` providers, of whole trees as far as these aren't larger."""
     trees: dict[str, list[dict[str, Any]]] = {}
     for one in sorted(providers, key=lambda one: one["uuid"]):

@@ -14,7 +14,7 @@ ABSENT = "-"
 
 def value_differences(
     place: str, theirs: Any, mine: Any, key_order: bool = False
-) -> list[tuple[str, Any, Any]]:
+) -> list[tuple[str, object, object]]:
     """Return where two JSON values differ: place, their value, my value; ABSENT if there is none.
 
     1, 1.0 and true are three different values.
@@ -37,7 +37,7 @@ def value_differences(
 
 def _object_differences(
     place: str, theirs: Mapping[str, object], mine: Mapping[str, object], key_order: bool
-) -> list[tuple[str, Any, Any]]:
+) -> list[tuple[str, object, object]]:
     found: list[tuple[str, Any, Any]] = []
     for key in [*theirs, *(key for key in mine if key not in theirs)]:
         if key not in mine or key not in theirs:

@@ -11,7 +11,7 @@ from placement.schemas import aggregates as schemas
 from placement.storage import aggregates
 
 
-def body_of(call: Call, uuids: list[str], generation: int) -> dict[str, Any]:
+def body_of(call: Call, uuids: list[str], generation: int) -> dict[str, object]:
     """Return the body with a provider's aggregates, in the form of the request's version."""
     body: dict[str, Any] = {"aggregates": uuids}
     if call.at_least(19):

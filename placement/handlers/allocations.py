@@ -39,7 +39,7 @@ def list_of_consumer(call: Call, consumer_uuid: str) -> Answer:
     return call.reply(body_of_consumer(call, held, owner), modified=modified)
 
 
-def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> dict[str, Any]:
+def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> dict[str, object]:
     """Return the body with a consumer's allocations, in the form of the request's version."""
     if owner is None:
         return {"allocations": {}}

@@ -67,12 +67,12 @@ def _is_usable(class_name: str, record: object) -> bool:
     )
 
 
-def record_of(inventory: Inventory) -> dict[str, Any]:
+def record_of(inventory: Inventory) -> dict[str, object]:
     """Return an inventory as bodies show it."""
     return {name: getattr(inventory, name) for name in FIELDS}
 
 
-def stock_body(stock: Mapping[str, Inventory], generation: int) -> dict[str, Any]:
+def stock_body(stock: Mapping[str, Inventory], generation: int) -> dict[str, object]:
     """Return the body with all inventories of a provider."""
     return {
         "resource_provider_generation": generation,

@@ -1,7 +1,6 @@
 """Traits of a provider (rest-api.md 3.5)."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from placement.errors import NotFound, ProviderNotFound, worded
 from placement.http.answer import Answer
@@ -12,7 +11,7 @@ from placement.storage import traits
 from placement.storage.traits import Trait
 
 
-def body_of(found: Iterable[Trait], generation: int) -> dict[str, Any]:
+def body_of(found: Iterable[Trait], generation: int) -> dict[str, object]:
     """Return the body with a provider's traits."""
     return {
         "traits": [trait.name for trait in found],

@@ -1,6 +1,5 @@
 """/resource_classes (rest-api.md 3.11)."""
 
-from typing import Any
 
 from placement.errors import (
     BadRequest,
@@ -18,7 +17,7 @@ from placement.schemas import resource_classes as schemas
 from placement.storage import resource_classes
 
 
-def body_of(call: Call, name: str) -> dict[str, Any]:
+def body_of(call: Call, name: str) -> dict[str, object]:
     """Return a resource class as bodies show it."""
     href = call.path("resource_classes", name)
     return {"name": name, "links": [{"rel": "self", "href": href}]}

@@ -19,7 +19,7 @@ LONGEST = 20_000
 def answer(environ: Environ, error: PlacementError) -> webob.Response:
     """Return the response for `error`, without the headers of the microversion."""
 
-    def as_json(body: str, status: str, title: str, environ: Environ) -> dict[str, Any]:
+    def as_json(body: str, status: str, title: str, environ: Environ) -> dict[str, object]:
         return {"errors": [_describe(error, strip_tags(body), environ)]}
 
     kind = webob.exc.status_map[error.status]
@@ -68,7 +68,7 @@ def _without(tags: re.Pattern[str], text: str, instead: str) -> str:
     return tags.sub(instead, text[:end]) + text[end:]
 
 
-def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str, Any]:
+def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str, object]:
     described: dict[str, Any] = {"status": error.status, "title": error.title, "detail": detail}
     version = environ.get(VERSION)
     if environ.get(EXTENSION) or (version is not None and version >= SINCE_CODES):

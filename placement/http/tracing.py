@@ -58,7 +58,7 @@ def traced(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicatio
     return Traced(application, _tracer())
 
 
-def _tracer() -> Any:
+def _tracer() -> object:
     from opentelemetry import trace
 
     provider = trace.get_tracer_provider()

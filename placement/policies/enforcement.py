@@ -174,7 +174,7 @@ class Policy:
 _readers: dict[type, Callable[[RequestContext], tuple[Any, ...]]] = {}
 
 
-def _all_of(context: RequestContext) -> tuple[Any, ...]:
+def _all_of(context: RequestContext) -> tuple[object, ...]:
     """Return all values of a context that a rule can use, as a hashable tuple."""
     read = _readers.get(type(context))
     if read is None:

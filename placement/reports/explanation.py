@@ -58,14 +58,14 @@ def _steps(steps: list[dict[str, Any]]) -> Iterator[str]:
         yield from (f"{'':<{_GROUP}} {line}" for line in lines[1:])
 
 
-def _nearest(shown: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _nearest(shown: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, object]]]]:
     if "provider" in shown:
         yield "What this provider lacks:", [shown["provider"]]
     elif shown["nearest"]:
         yield "The nearest trees lack:", shown["nearest"]
 
 
-def alike(near: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
+def alike(near: list[dict[str, Any]]) -> list[tuple[dict[str, object], list[str]]]:
     """Return misses of trees that lack the same of one provider once, with the trees' names."""
     found: list[tuple[dict[str, Any], list[str]]] = []
     for one in near:

@@ -105,7 +105,7 @@ def of_consumers(connection: Connection, uuids: Sequence[str]) -> Iterator[HeldR
         yield from _held(connection, _OF_CONSUMERS, {"consumers": part})
 
 
-def of_providers(connection: Connection, uuids: Sequence[str]) -> Iterator[Sequence[Any]]:
+def of_providers(connection: Connection, uuids: Sequence[str]) -> Iterator[Sequence[object]]:
     """Yield (provider uuid, provider generation, consumer, consumer generation, class, amount).
 
     Each provider's rows stand together. One that nobody holds anything of has one row, with None

@@ -1,7 +1,6 @@
 """How much single consumers hold of each provider: for bounds of how many have to move."""
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -56,7 +55,7 @@ def consumers_by_type(connection: Connection) -> dict[str, int]:
 
 def amounts(
     connection: Connection, class_id: int, types: Collection[str], providers: Sequence[int]
-) -> Iterator[Sequence[Any]]:
+) -> Iterator[Sequence[object]]:
     """Yield rows of (provider id, amount, 1 or 0), some at a time: each allocation of a class.
 
     :param types: 1 stands for consumers of these types; `unknown`: for those without one

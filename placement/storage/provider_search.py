@@ -85,7 +85,7 @@ def search(connection: Connection, wanted: ProviderFilter) -> ProviderList:
 
 def prepared(
     connection: Connection, wanted: ProviderFilter
-) -> tuple[SearchShape, dict[str, Any]] | None:
+) -> tuple[SearchShape, dict[str, object]] | None:
     """Look up what the filter names; return shape and values of the search for providers.
 
     Returns None if no provider can pass. Raises BadRequest for traits and resource classes that

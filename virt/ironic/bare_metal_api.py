@@ -75,7 +75,7 @@ class BareMetalAPI:
                 f"The bare metal service can't be asked: {error}"
             ) from error
 
-    def _connect(self) -> Any:
+    def _connect(self) -> object:
         try:
             _, session = load_session(self._conf, GROUP)
         except ksa_exceptions.AuthPluginException as error:
@@ -86,7 +86,7 @@ class BareMetalAPI:
                 session=session, oslo_conf=self._conf, service_types={"baremetal"}
             )
 
-    def _query(self) -> dict[str, Any]:
+    def _query(self) -> dict[str, object]:
         options = self._conf.ironic
         narrowed = {"conductor_group": options.conductor_group, "shard": options.shard}
         return {"fields": list(_FIELDS)} | {

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
@@ -117,7 +117,7 @@ class IronicDriver(ComputeDriver):
 
     # Resources
 
-    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+    def get_available_resource(self, nodename: str) -> dict[str, object]:
         """Return zeros: an instance gets a whole machine, and only Placement counts machines.
 
         Raises ComputeHostNotFound if there is no such machine.

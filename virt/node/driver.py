@@ -4,7 +4,7 @@ import contextlib
 import copy
 import json
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
@@ -111,7 +111,7 @@ class NodeDriver(ComputeDriver):
         """Return the configured `my_ip`."""
         return self.conf.my_ip
 
-    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+    def get_available_resource(self, nodename: str) -> dict[str, object]:
         """Return the machine's totals, and what is used of them.
 
         Raises ComputeHostNotFound if the node isn't ours.
@@ -197,7 +197,7 @@ class NodeDriver(ComputeDriver):
             kept += facts.image_cache_gb
         return kept
 
-    def _offered_devices(self, facts: HostFacts) -> list[dict[str, Any]]:
+    def _offered_devices(self, facts: HostFacts) -> list[dict[str, object]]:
         """Return the devices guests may have, as the compute service knows them."""
         specs = parse_device_specs(self.conf.pci.device_spec)
         return [

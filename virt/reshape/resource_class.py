@@ -65,7 +65,7 @@ def rename_classes(
 
 def _renamed_inventory(
     inventory: Mapping[str, dict[str, Any]], renamed: Mapping[str, str]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     result = {name: dict(record) for name, record in inventory.items() if name not in renamed}
     for old, record in inventory.items():
         if old in renamed:
@@ -74,7 +74,7 @@ def _renamed_inventory(
     return result
 
 
-def _added(record: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def _added(record: dict[str, Any], more: Mapping[str, Any]) -> dict[str, object]:
     """Return the record with both totals. A max_unit that was the total becomes the sum, too."""
     total = record["total"] + more["total"]
     unlimited = record.get("max_unit") == record["total"]

@@ -187,7 +187,7 @@ def _duration(seconds: float) -> str:
     return f"{int(seconds)} seconds ago"
 
 
-def _as_json(orphan: Orphan, named: bool, deleted: bool) -> dict[str, Any]:
+def _as_json(orphan: Orphan, named: bool, deleted: bool) -> dict[str, object]:
     return {
         "consumer": orphan.consumer,
         "resource_provider": orphan.provider,

@@ -1,7 +1,6 @@
 """`nova-manage placement capacity`: how many more instances of a flavor fit."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from compute.cli.command_line import UnusableInput
 from compute.cli.commands.fitting_commands import Asking, answer_of, options_of, show, told_of
@@ -65,7 +64,7 @@ def capacity(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         raise UnusableInput("say what is to fit: --flavor, --all-flavors or --query")
     wanted: list[WantedResources] = []
 
-    def ask(by: Asking) -> dict[str, Any]:
+    def ask(by: Asking) -> dict[str, object]:
         cell, settings = by.cell, by.settings
         wanted.extend(of_all_flavors(cell, settings) if asked.all_flavors else ())
         wanted.extend(of_flavor(cell, name, settings) for name in dict.fromkeys(asked.flavor))

@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from keystoneauth1.exceptions import ClientException
 
@@ -206,7 +205,7 @@ class _ShownPlan:
             for name, amount in sorted(amounts.items())
         )
 
-    def _as_json(self) -> dict[str, Any]:
+    def _as_json(self) -> dict[str, object]:
         plan, root = self._plan, self._host.root
         return {
             "host": {"uuid": root.uuid, "name": root.name},
@@ -239,7 +238,7 @@ class _ShownPlan:
     def _named(self, roots: Iterable[str]) -> list[dict[str, str]]:
         return [{"uuid": root, "name": self._names[root]} for root in roots]
 
-    def _holder(self, holder: Holder) -> dict[str, Any]:
+    def _holder(self, holder: Holder) -> dict[str, object]:
         return {
             "consumer": holder.uuid,
             "consumer_type": holder.consumer_type,
@@ -248,5 +247,5 @@ class _ShownPlan:
         }
 
 
-def _resources(parts: Iterable[tuple[str, Mapping[str, int]]]) -> dict[str, Any]:
+def _resources(parts: Iterable[tuple[str, Mapping[str, int]]]) -> dict[str, object]:
     return {uuid: {"resources": dict(amounts)} for uuid, amounts in parts}

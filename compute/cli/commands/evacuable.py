@@ -46,7 +46,7 @@ def evacuable(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     told: dict[str, str] = {}
     guests = MovingGuests()
 
-    def ask(by: Asking) -> dict[str, Any]:
+    def ask(by: Asking) -> dict[str, object]:
         nonlocal guests
         context = admin_context()
         named = [root for name in asked.hosts for root in find_roots(by.client, context, name)]

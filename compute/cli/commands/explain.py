@@ -47,7 +47,7 @@ def explain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         raise UnusableInput("say what is to be explained: one of --flavor, --instance and --query")
     found: list[WantedResources] = []
 
-    def ask(by: Asking) -> dict[str, Any]:
+    def ask(by: Asking) -> dict[str, object]:
         wanted = _wanted(asked.flavor, asked.instance, asked.query, by)
         found.append(wanted)
         if wanted.refused:
@@ -69,7 +69,9 @@ def explain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     return show(asked, shown, text, fits=verdict == "some", unknown=verdict == "unknown")
 
 
-def _judged(wanted: WantedResources, explained: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+def _judged(
+    wanted: WantedResources, explained: Callable[[str], dict[str, Any]]
+) -> dict[str, object]:
     """Return the explanation of the request, or of its fallback if that alone has candidates."""
     shown = explained(wanted.query) | {"query": wanted.query, "judged": "request"}
     if wanted.fallback and shown["verdict"] != "some":

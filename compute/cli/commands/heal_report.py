@@ -5,7 +5,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from compute.cli.output.amounts import amounts_told
 from compute.cli.output.json_stream import JSONStream
@@ -128,7 +128,7 @@ class _Json:
         self._stream.closing = {"processed": processed, "max_count_reached": reached}
 
 
-def _item(instance: Instance, result: str) -> dict[str, Any]:
+def _item(instance: Instance, result: str) -> dict[str, object]:
     return {
         "instance": instance.uuid,
         "host": instance.host,
@@ -137,7 +137,7 @@ def _item(instance: Instance, result: str) -> dict[str, Any]:
     }
 
 
-def _doubled(one: Doubled, mended: bool) -> dict[str, Any]:
+def _doubled(one: Doubled, mended: bool) -> dict[str, object]:
     return {
         "resource_class": one.resource_class,
         "asked": one.asked,

@@ -151,7 +151,7 @@ class Drawn:
         drawn_file.write(self._path, title, "migrate_compute_inventory --dry-run", data)
 
 
-def node_as_json(report: NodeReport) -> dict[str, Any]:
+def node_as_json(report: NodeReport) -> dict[str, object]:
     """Return what people look at of a node: its trees, what moves, and what doesn't fit."""
     return {
         "node": report.node,
@@ -206,7 +206,7 @@ def _named(provider: NamedProvider) -> dict[str, str]:
     return {"uuid": provider.uuid, "name": provider.name}
 
 
-def _move(move: AmountMove) -> dict[str, Any]:
+def _move(move: AmountMove) -> dict[str, object]:
     return {
         "resource_class": move.resource_class,
         "amount": move.amount,

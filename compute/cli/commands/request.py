@@ -94,7 +94,7 @@ def _read(name: str) -> list[DescribedGuest]:
         raise UnreadableGuests(f"{name} can't be read: {error}.") from error
 
 
-def _answer(guest: DescribedGuest, settings: Settings) -> dict[str, Any]:
+def _answer(guest: DescribedGuest, settings: Settings) -> dict[str, object]:
     """Return what a guest asks for, or why it's refused."""
     answer: dict[str, Any] = dict.fromkeys(("query", "fallback", "holds"))
     answer["heals"] = dict(healed_amounts(guest.flavor, guest.booted_from_volume))

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -143,7 +142,7 @@ def amounts(held: Amounts) -> str:
     return ", ".join(f"{amount} {name}" for name, amount in sorted(held.items()))
 
 
-def as_json(provider: ProviderDetails) -> dict[str, Any]:
+def as_json(provider: ProviderDetails) -> dict[str, object]:
     """Return a provider for --json, with the fields of placement's own answers."""
     return {
         "uuid": provider.uuid,

@@ -329,7 +329,7 @@ def _is_widened(inventories: Iterable[str]) -> bool:
     return any(name.startswith(KEPT) for name in inventories)
 
 
-def _contents(situation: Situation) -> dict[str, tuple[Any, Any]]:
+def _contents(situation: Situation) -> dict[str, tuple[object, object]]:
     return {
         one.uuid: (one.inventories, one.holders)
         for one in (*(situation.source or ()), *situation.target)

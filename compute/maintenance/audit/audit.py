@@ -190,10 +190,10 @@ class Auditor:
                 if all_of_it or orphan.to_do(named=False):
                     yield orphan
 
-    def _rows(self, query: str = "", version: str = "1.14") -> list[dict[str, Any]]:
+    def _rows(self, query: str = "", version: str = "1.14") -> list[dict[str, object]]:
         return all_providers(self._client, self._context, query, version)
 
-    def _own_rows(self) -> list[dict[str, Any]]:
+    def _own_rows(self) -> list[dict[str, object]]:
         """Return the providers of the host's trees, and all that share."""
         if len(self.roots) > MOST_TREES:
             own = [row for row in self._rows() if row["root_provider_uuid"] in self.roots]

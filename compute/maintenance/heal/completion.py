@@ -8,7 +8,7 @@ from typing import Any
 
 def completed(
     allocations: Mapping[str, Any], placed: Mapping[str, Any], missing: Iterable[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return allocations in which some classes lie where they are placed now.
 
     :param placed: all that the instance should have, as far as there is room

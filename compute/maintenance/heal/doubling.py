@@ -59,7 +59,7 @@ def doubled(
     return found
 
 
-def mended(allocations: Mapping[str, Any], doubles: Iterable[Doubled]) -> dict[str, Any]:
+def mended(allocations: Mapping[str, Any], doubles: Iterable[Doubled]) -> dict[str, object]:
     """Return the allocations without the parts that are known to be too much."""
     result = copy.deepcopy(dict(allocations))
     for one in doubles:

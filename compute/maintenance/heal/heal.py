@@ -339,5 +339,5 @@ def _amounts(body: Mapping[str, Any]) -> Held:
     return {uuid: dict(part["resources"]) for uuid, part in body["allocations"].items()}
 
 
-def _resources(allocations: Mapping[str, Any]) -> dict[Any, Any]:
+def _resources(allocations: Mapping[str, Any]) -> dict[object, object]:
     return {provider: part["resources"] for provider, part in allocations.items()}

@@ -250,7 +250,7 @@ class _Work:
             report.misfits = misfits(report.after, details_of(before, later, gone), moved.after)
 
 
-def _body(reshape: Reshape) -> dict[str, Any]:
+def _body(reshape: Reshape) -> dict[str, object]:
     """Return the body of the request; providers that will be created begin at generation 0."""
     inventories = {
         uuid: {

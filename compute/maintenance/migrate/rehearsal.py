@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from oslo_config import cfg
 from requests import Response
@@ -22,7 +22,7 @@ class ReadingAdapter:
         self._adapter = adapter
 
     @property
-    def additional_headers(self) -> Any:
+    def additional_headers(self) -> object:
         """The headers that go with each request."""
         return self._adapter.additional_headers
 

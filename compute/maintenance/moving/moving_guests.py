@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from compute.maintenance.moving.guest_queries import GuestQueries, HeldShare
 from compute.records.cell_database import CellDatabase
@@ -39,7 +38,7 @@ class MovingGuests:
     able: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
 
-    def movable(self, but: Iterable[str] = ()) -> dict[str, Any]:
+    def movable(self, but: Iterable[str] = ()) -> dict[str, object]:
         """Return the key `movable` of a question, for moves that Nova can make.
 
         :param but: none of these
@@ -49,7 +48,7 @@ class MovingGuests:
         # they are too many to name: whoever else has no type counts as a guest
         return self.losable(but)
 
-    def losable(self, but: Iterable[str] = ()) -> dict[str, Any]:
+    def losable(self, but: Iterable[str] = ()) -> dict[str, object]:
         """Return the key `movable` of a question, for guests that are built again elsewhere.
 
         Who isn't in the records may be a guest of another cell.

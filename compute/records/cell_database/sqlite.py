@@ -120,7 +120,7 @@ class SQLStore(Generic[R]):
                 f"{self._table.name}: {getattr(error, 'orig', error)}"
             ) from error
 
-    def _query(self, wanted: Mapping[str, object]) -> tuple[str, tuple[Any, ...]]:
+    def _query(self, wanted: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
         """Return the statement that finds the records, and its parameters.
 
         A list is one parameter, whatever its length: SQLite takes 32,766 in some builds.
@@ -141,7 +141,7 @@ class SQLStore(Generic[R]):
         process = self._to_file[name]
         return value if process is None else process(value)
 
-    def _values(self, row: Sequence[object]) -> dict[str, Any]:
+    def _values(self, row: Sequence[object]) -> dict[str, object]:
         return {
             name: value if process is None else process(value)
             for (name, process), value in zip(self._from_file, row, strict=True)
@@ -158,7 +158,7 @@ class SQLStore(Generic[R]):
             ),
         )
 
-    def _row(self, record: Any) -> tuple[Any, ...]:
+    def _row(self, record: Any) -> tuple[object, ...]:
         if "updated_at" in self._columns:
             record.updated_at = time.time()
         fields = dataclasses.asdict(record)

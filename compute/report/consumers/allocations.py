@@ -145,7 +145,7 @@ class ConsumerAllocations:
             found |= whole or {uuid: self.of_consumer(context, uuid) for uuid in some}
         return found
 
-    def held_by(self, context: Context, consumer: str) -> dict[str, dict[str, Any]] | None:
+    def held_by(self, context: Context, consumer: str) -> dict[str, dict[str, object]] | None:
         """Return only the `allocations`: `{}` on an HTTP error, None if unreachable."""
         try:
             return self.of_consumer(context, consumer)["allocations"]

@@ -76,6 +76,6 @@ def write_consumer(
         raise exceptions.AllocationUpdateFailed(consumer_uuid=consumer, error=response.text)
 
 
-def without(body: Mapping[str, Any], *providers: str) -> dict[str, Any]:
+def without(body: Mapping[str, Any], *providers: str) -> dict[str, object]:
     """Return the consumer's allocations except those of `providers`."""
     return {uuid: part for uuid, part in body["allocations"].items() if uuid not in providers}

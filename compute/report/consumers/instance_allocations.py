@@ -186,7 +186,7 @@ class InstanceAllocations:
         return True
 
 
-def _bare(body: Mapping[str, Any]) -> dict[str, Any]:
+def _bare(body: Mapping[str, Any]) -> dict[str, object]:
     """Return the allocations of an answer without the generations of their providers."""
     return {rp: {"resources": part["resources"]} for rp, part in body["allocations"].items()}
 

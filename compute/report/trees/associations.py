@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from compute import exceptions
 from compute.report.trees.cache import ProviderCache
@@ -23,7 +22,7 @@ class Associations:
         self._providers = providers
         self._whole_trees = whole_trees
 
-    def refresh_and_get_inventory(self, context: Context, uuid: str) -> dict[str, Any] | None:
+    def refresh_and_get_inventory(self, context: Context, uuid: str) -> dict[str, object] | None:
         """Read the inventory and generation into the cache; return None on an HTTP error."""
         current = self._providers.inventory_of(context, uuid)
         if current is not None:

@@ -57,7 +57,9 @@ class Recollection:
         known = self._providers.get(uuid)
         return known if known is not None and known.generation == generation else None
 
-    def consumer(self, uuid: str, shown: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    def consumer(
+        self, uuid: str, shown: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, object] | None:
         """Return a copy of the consumer's allocations, if they can't have been written since.
 
         :param shown: provider → what is allocated against it now, as placement shows it

@@ -68,7 +68,7 @@ class Namesakes:
                 shlex.quote(name),
             )
 
-    def _named(self, context: Context, name: str) -> dict[str, Any] | None:
+    def _named(self, context: Context, name: str) -> dict[str, object] | None:
         query = f"/resource_providers?name={quote(name, safe='')}"
         rows = self._read(context, query, "1.14", "resource_providers")
         return next(iter(rows), None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import os_traits
 
@@ -232,5 +232,5 @@ def _is_only_shared(known: ProviderTree, wanted: ProviderTree, wants: ProviderDa
     )
 
 
-def _record(inventory: Mapping[str, object], generation: int | None) -> dict[str, Any]:
+def _record(inventory: Mapping[str, object], generation: int | None) -> dict[str, object]:
     return {"inventories": inventory, "resource_provider_generation": generation}

@@ -55,7 +55,7 @@ class Providers:
         self._conf = conf
 
     @rebuilds_adapter
-    def in_tree(self, context: Context, uuid: str) -> list[dict[str, Any]]:
+    def in_tree(self, context: Context, uuid: str) -> list[dict[str, object]]:
         """Return the providers of the tree that `uuid` is part of; none if it doesn't exist.
 
         Raises ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
@@ -77,7 +77,7 @@ class Providers:
         """
         return self._read(context, uuid)
 
-    def _read(self, context: Context, uuid: str) -> dict[str, Any] | None:
+    def _read(self, context: Context, uuid: str) -> dict[str, object] | None:
         response = self.transport.get(
             f"/resource_providers/{uuid}", version="1.14", global_request_id=global_id(context)
         )

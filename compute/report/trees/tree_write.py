@@ -64,7 +64,7 @@ class TreeBody:
     def uuids(self) -> set[str]:
         return self.providers.keys() | self.remove.keys()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return what is sent."""
         return {
             "providers": self.providers,
@@ -112,7 +112,7 @@ def body_of(steps: Sequence[Step], known: ProviderTree, wanted: ProviderTree) ->
 
 def _entry(
     body: TreeBody, known: ProviderTree, uuid: str, generation: int | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the provider's entry in the body; add it, with its generation, if it has none."""
     entry = body.providers.get(uuid)
     if entry is None:

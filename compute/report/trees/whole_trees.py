@@ -104,7 +104,7 @@ class WholeTrees:
 
     def held_of_each(
         self, context: Context, uuids: Collection[str]
-    ) -> dict[str, dict[str, Any]] | None:
+    ) -> dict[str, dict[str, object]] | None:
         """Return provider → what is allocated against it, for at most 10,000 providers.
 
         `{provider: {consumer: {"resources": {class: amount}}}}`; providers that don't exist are
@@ -135,7 +135,7 @@ class WholeTrees:
 
     def consumers_of_each(
         self, context: Context, consumers: Collection[str]
-    ) -> dict[str, dict[str, Any]] | None:
+    ) -> dict[str, dict[str, object]] | None:
         """Return the same as `GET /allocations/{uuid}` at 1.38: with the consumer's type.
 
         Raises ConsumerAllocationRetrievalFailed if placement refuses.
@@ -203,7 +203,7 @@ def _providers(trees: Iterable[dict[str, Any]]) -> Iterator[Row]:
         yield from tree["providers"]
 
 
-def _as_single_answer(held: dict[str, Any], generations: dict[str, int]) -> dict[str, Any]:
+def _as_single_answer(held: dict[str, Any], generations: dict[str, int]) -> dict[str, object]:
     """Return what a consumer holds in the form of `GET /allocations/{uuid}` at 1.28."""
     body = {name: value for name, value in held.items() if name != "consumer_type"}
     body["allocations"] = {

@@ -53,7 +53,7 @@ class Address:
         finally:
             self._lock.release()
 
-    def _new(self, connect: Callable[[], Any]) -> Any | None:
+    def _new(self, connect: Callable[[], Any]) -> object:
         try:
             adapter = connect()
             # An adapter of a caller's own may not know, as one that has no session.

@@ -190,7 +190,7 @@ class Transport:
         return as_promised(method, url, response)
 
 
-def _request(version: str | None, global_request_id: str | None) -> dict[str, Any]:
+def _request(version: str | None, global_request_id: str | None) -> dict[str, object]:
     headers = {}
     if version is not None:
         # Set here and not by keystoneauth1's `microversion`, so that it wins over a default

@@ -79,7 +79,7 @@ _KNOWN = frozenset(
 )
 
 
-def _value(name: str, given_as: str, value: object) -> Any:
+def _value(name: str, given_as: str, value: object) -> object:
     """Read one property.
 
     :param name: today's name
@@ -113,7 +113,7 @@ def _value(name: str, given_as: str, value: object) -> Any:
     return str(value)
 
 
-def _cells(given: Mapping[str, object]) -> dict[str, tuple[Any, ...]]:
+def _cells(given: Mapping[str, object]) -> dict[str, tuple[object, ...]]:
     found = dict[str, tuple[Any, ...]]()
     for name in ("numa_cpus", "numa_mem"):
         values = []
@@ -127,7 +127,7 @@ def _cells(given: Mapping[str, object]) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def cell_value(name: str, key: str, value: object) -> Any:
+def cell_value(name: str, key: str, value: object) -> object:
     """Read the processors or the memory of one NUMA node of the guest; raise Refused."""
     if name == "numa_cpus" and isinstance(value, str):
         return masks.chosen(key, value)

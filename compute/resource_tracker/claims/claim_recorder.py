@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
@@ -232,6 +231,6 @@ class ClaimRecorder:
             LOG.warning("Node %s will be reported at the next update: %s", node.name, failure)
 
 
-def _topologies(node: TrackedNode, instance: Instance, orders: Orders) -> list[dict[str, Any]]:
+def _topologies(node: TrackedNode, instance: Instance, orders: Orders) -> list[dict[str, object]]:
     """Return the topologies that take room from the claim."""
     return node.placed_topologies(without=None if orders.anew else instance.uuid)

@@ -73,7 +73,7 @@ def fit(
     cpu_ratio: float = 1.0,
     memory_ratio: float = 1.0,
     within: Collection[int] | None = None,
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Return `wanted` with a host cell for each of its cells, or None if they don't fit.
 
     :param host: the host's topology as its record has it; one without cells fits anything

@@ -131,7 +131,7 @@ class OrderBook:
                 classes.setdefault(uuid, set()).update(named)
         return classes
 
-    def _held(self, context: RequestContext, consumer: str) -> dict[str, Any]:
+    def _held(self, context: RequestContext, consumer: str) -> dict[str, object]:
         try:
             body = self._reportclient.get_allocs_for_consumer(context, consumer)
         except (exceptions.ConsumerAllocationRetrievalFailed, ClientException) as failure:

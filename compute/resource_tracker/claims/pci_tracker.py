@@ -47,7 +47,7 @@ class PciTracker:
         return [device for node in self._nodes.all() for device in node.pci_devices]
 
     @property
-    def stats(self) -> list[dict[str, Any]]:
+    def stats(self) -> list[dict[str, object]]:
         """The pools of free devices, each with its `count`."""
         return [pool for node in self._nodes.all() for pool in node.record.pci_device_pools]
 

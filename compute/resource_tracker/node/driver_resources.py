@@ -1,7 +1,6 @@
 """What a driver reports of a node's resources, made complete (compute.md §4.2)."""
 
 import socket
-from typing import Any
 
 from compute import exceptions
 from compute.driver import ServiceDriver
@@ -9,7 +8,7 @@ from compute.records.compute_node import missing_resources
 from compute.records.node_identity import NodeIdentity
 
 
-def ask_driver(driver: ServiceDriver, nodename: str, identity: NodeIdentity) -> dict[str, Any]:
+def ask_driver(driver: ServiceDriver, nodename: str, identity: NodeIdentity) -> dict[str, object]:
     """Return the driver's resource dict, with what a driver may leave out filled in.
 
     :param identity: tells the node's uuid, if the driver doesn't; its file may be made then

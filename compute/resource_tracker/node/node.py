@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from compute.consumers import held_shares
 from compute.consumers.held_shares import InstanceHolding, Share
@@ -142,7 +142,7 @@ class TrackedNode:
         held = [device for share in self.shares() for device in share.pci_devices]
         return with_gone_functions(self.pci_devices, held)
 
-    def placed_topologies(self, without: str | None = None) -> list[dict[str, Any]]:
+    def placed_topologies(self, without: str | None = None) -> list[dict[str, object]]:
         """Return the NUMA topologies of the shares, with the host cell of each instance cell.
 
         :param without: the uuid of an instance whose shares don't count

@@ -77,7 +77,7 @@ class Stocks:
         return np.maximum((self.total - self.reserved) * self.ratio, 0)
 
     @functools.cached_property
-    def places(self) -> Mapping[tuple[Any, ...], int]:
+    def places(self) -> Mapping[tuple[object, ...], int]:
         """The number of each record, which is its place in the arrays."""
         records = zip(*(getattr(self, name).tolist() for name in _STOCK), strict=True)
         return {record: place for place, record in enumerate(records)}
@@ -316,7 +316,7 @@ class Column:
         )
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a number of numpy as one of Python."""
     return value.item() if isinstance(value, np.generic) else value
 

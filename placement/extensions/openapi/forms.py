@@ -8,7 +8,6 @@ import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 import placement.schemas
 from placement.schemas.json_schema import Json
@@ -34,7 +33,7 @@ class Forms:
             self.answers[name] = make()
         return {"$ref": ANSWERS + name}
 
-    def of(self, schema: object) -> Any:
+    def of(self, schema: object) -> object:
         """Return a schema, or a list of them, converted; a reference if other bodies share it."""
         if isinstance(schema, list):
             return [self.of(item) for item in schema]

@@ -214,7 +214,7 @@ def _with_common_components(
     return renamed, dict(sorted(components.items()))
 
 
-def _inlined(value: object, schemas: Json) -> Any:
+def _inlined(value: object, schemas: Json) -> object:
     """Return a JSON value with schemas in the place of references to them."""
     if isinstance(value, list):
         return [_inlined(item, schemas) for item in value]

@@ -86,7 +86,7 @@ class RequestContext(oslo_context.RequestContext):
     #: what `get_logging_values` returned, which oslo.log asks several times for each line
     _for_logs: dict[str, Any] | None = None
 
-    def get_logging_values(self) -> dict[str, Any]:
+    def get_logging_values(self) -> dict[str, object]:
         """Return the values for log formats, escaped because the caller may have chosen them.
 
         They are computed once, because nobody changes a context.

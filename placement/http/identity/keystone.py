@@ -120,7 +120,7 @@ class BoundedServer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._server, name)
 
-    def verify_token(self, *token: Any, **options: Any) -> Any:
+    def verify_token(self, *token: Any, **options: Any) -> object:
         """Validate a token with keystone.
 
         Raises what the wrapped server raises, and ConnectFailure if too many requests wait already.

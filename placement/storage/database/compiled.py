@@ -162,7 +162,7 @@ class DriverText:
         #: the texts of an INSERT, by the number of its rows
         self._texts: dict[int, str] = {1: self.text}
 
-    def placed(self, given: Values) -> tuple[Any, ...]:
+    def placed(self, given: Values) -> tuple[object, ...]:
         """Return the values in the order of their places in the text."""
         values: dict[str, Any] = {**self._constants}
         for name, default in self._defaults.items():
@@ -241,7 +241,7 @@ def _returned(statement: object) -> Sequence[Any]:
     return getattr(statement, "_returning", ())
 
 
-def _read(row: Sequence[object], readers: Readers) -> tuple[Any, ...]:
+def _read(row: Sequence[object], readers: Readers) -> tuple[object, ...]:
     values = list(row)
     for place, reader in readers:
         values[place] = reader(values[place])

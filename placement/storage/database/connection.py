@@ -126,7 +126,7 @@ class Connection:
     @overload
     def execute(self, statement: sa.Executable, values: object = None) -> Any: ...
 
-    def execute(self, statement: Compiled | sa.Executable, values: Any = None) -> Any:
+    def execute(self, statement: Compiled | sa.Executable, values: Any = None) -> object:
         """Run a statement.
 
         :param values: by name; a list of them stores several rows

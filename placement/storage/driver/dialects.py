@@ -154,14 +154,14 @@ def _with_driver(url: sa.URL, backend: str) -> sa.URL:
     return url
 
 
-def _sqlite_options(url: sa.URL, settings: DatabaseSettings) -> dict[str, Any]:
+def _sqlite_options(url: sa.URL, settings: DatabaseSettings) -> dict[str, object]:
     if url.database in (None, "", ":memory:"):
         # one connection is the whole database: threads must share it
         return {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
     return _pool_options(settings) | {"connect_args": {"timeout": LONGEST_LOCK}}
 
 
-def _pool_options(settings: DatabaseSettings) -> dict[str, Any]:
+def _pool_options(settings: DatabaseSettings) -> dict[str, object]:
     options = {
         "pool_recycle": settings.connection_recycle_time,
         "pool_size": settings.max_pool_size,

@@ -52,7 +52,7 @@ class StatementDriver:
     #: a function that returns whether nothing is open on a connection; None: the pool has to look
     is_free: Callable[[PoolProxiedConnection], bool] | None = None
 
-    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
+    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
         """Send statements; return for each a cursor, or an object with a cursor's methods."""
         return [_executed(pooled.cursor(), call) for call in calls]
 
@@ -128,7 +128,7 @@ class PsycopgDriver(StatementDriver):
     def batches(self, pooled: PoolProxiedConnection) -> bool:
         return pooled.info.get(BATCHES, False)
 
-    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
+    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
         connection = pooled.driver_connection
         if not self.batches(pooled):
             return [_executed(self._cursor(connection), call) for call in calls]
@@ -174,7 +174,7 @@ def _is_idle(pooled: PoolProxiedConnection) -> bool:
     return bool(connection.pgconn.transaction_status == 0)
 
 
-def _executed(cursor: Any, call: Call) -> Any:
+def _executed(cursor: Any, call: Call) -> object:
     text, values, many = call
     if many:
         cursor.executemany(text, values)
@@ -183,7 +183,7 @@ def _executed(cursor: Any, call: Call) -> Any:
     return cursor
 
 
-def _arrays(pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
+def _arrays(pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
     # an idle worker has no numpy
     from placement.storage.driver import postgresql_arrays
 

@@ -110,7 +110,7 @@ def short_length(values: Collection[object]) -> int | None:
     return _SHORT.get(len(values))
 
 
-def spread(name: str, values: Collection[object], length: int) -> Iterator[tuple[str, Any]]:
+def spread(name: str, values: Collection[object], length: int) -> Iterator[tuple[str, object]]:
     """Yield the parameters of a short list by name."""
     *first, last = values
     repeated = itertools.chain(first, itertools.repeat(last))

@@ -1,7 +1,6 @@
 """The errors that clients get when the database can't serve a valid request."""
 
 import logging
-from typing import Any
 
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
@@ -83,7 +82,7 @@ def _is_one_of(error: DBAPIError, beginnings: tuple[str, ...], numbers: frozense
     return any(isinstance(name, str) and name.startswith(beginnings) for name in names)
 
 
-def _names(error: DBAPIError) -> set[Any]:
+def _names(error: DBAPIError) -> set[object]:
     """Return the codes and names that drivers give the failure."""
     origin = error.orig
     return {getattr(origin, "sqlite_errorname", None), state_of(origin), number_of(origin)}

@@ -25,7 +25,7 @@ class _Array(Loader):
     element: np.dtype[Any]
     kind: type[np.generic]
 
-    def load(self, data: Buffer) -> Any:
+    def load(self, data: Buffer) -> object:
         elements = np.frombuffer(data, self.element, offset=_HEADER)["value"]
         return elements.astype(self.kind)
 
@@ -49,7 +49,7 @@ class _Uuids(_Array):
 _LOADERS = {1016: _Integers, 1022: _Floats, 1009: _Uuids}
 
 
-def read(connection: object, text: str, values: Sequence[object]) -> tuple[Any, ...]:
+def read(connection: object, text: str, values: Sequence[object]) -> tuple[object, ...]:
     """Return the only row that a statement finds; its arrays are numpy's.
 
     :param connection: psycopg's

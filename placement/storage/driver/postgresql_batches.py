@@ -47,7 +47,7 @@ class BatchResult:
             [(None, result.ftype(place)) for place in range(columns)] if columns else None
         )
 
-    def fetchall(self) -> list[tuple[Any, ...]]:
+    def fetchall(self) -> list[tuple[object, ...]]:
         """Return all rows."""
         return self._rows
 
@@ -219,7 +219,7 @@ def _has_failed(results: Sequence[Any]) -> bool:
     return bool(results) and results[-1].status not in _DONE
 
 
-def _rows(connection: "psycopg.Connection[Any]", result: Any) -> list[tuple[Any, ...]]:
+def _rows(connection: "psycopg.Connection[Any]", result: Any) -> list[tuple[object, ...]]:
     if not result.ntuples:
         return []
     reader = Transformer(connection)

@@ -110,7 +110,7 @@ def limit_silence(engine: sa.Engine, seconds: float) -> None:
     def connect(connection: Any, record: ConnectionPoolEntry) -> None:
         wait = connection.wait
 
-        def wait_while_heard(steps: _Steps, *arguments: object, **options: object) -> Any:
+        def wait_while_heard(steps: _Steps, *arguments: object, **options: object) -> object:
             return wait(_while_heard(steps, connection, seconds), *arguments, **options)
 
         connection.wait = wait_while_heard

@@ -47,7 +47,7 @@ def providers(connection: Connection, most: int = MANY) -> Iterator[list[Any]]:
         after = int(found[0].max())
 
 
-def _with_uuids(columns: Sequence[object], odd: Mapping[int, str]) -> Iterator[list[Any]]:
+def _with_uuids(columns: Sequence[object], odd: Mapping[int, str]) -> Iterator[list[object]]:
     for ids, texts, *numbers in _parts(columns):
         yield [ids, Uuids(texts, _odd_among(ids, odd)), *numbers]
 
@@ -82,7 +82,7 @@ def _parts(columns: Sequence[Any]) -> Iterator[list[Any]]:
         yield [column[begin : begin + _PART] for column in columns]
 
 
-def _rows(connection: Connection, question: reads.Question) -> Iterator[list[Any]]:
+def _rows(connection: Connection, question: reads.Question) -> Iterator[list[object]]:
     columns = question[0].selected_columns
     options = {"stream_results": True, "max_row_buffer": MANY}
     with connection.plain.execute(question[0], execution_options=options) as result:
@@ -91,7 +91,7 @@ def _rows(connection: Connection, question: reads.Question) -> Iterator[list[Any
             yield [_array(column, values) for column, values in zip(columns, found, strict=True)]
 
 
-def _array(column: sa.ColumnElement[Any], values: Sequence[Any]) -> Any:
+def _array(column: sa.ColumnElement[Any], values: Sequence[Any]) -> object:
     if isinstance(column.type, sa.String):
         return uuid_rows(values)
     if isinstance(column.type, sa.Float):

@@ -87,7 +87,7 @@ def make_room(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     hosts: dict[str, str] = {}
     guests, wanted = MovingGuests(), WantedResources("", "")
 
-    def ask(by: Asking) -> dict[str, Any]:
+    def ask(by: Asking) -> dict[str, object]:
         nonlocal guests, wanted
         wanted = WantedResources(asked.query, asked.query)
         if asked.flavor:

@@ -3,7 +3,6 @@
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from compute.cli.command_line import UnusableInput
 
@@ -27,7 +26,7 @@ def add_files(made: argparse.ArgumentParser) -> None:
     )
 
 
-def read_files(asked: argparse.Namespace) -> dict[str, Any]:
+def read_files(asked: argparse.Namespace) -> dict[str, object]:
     """Return what the files say, by keys of the body; a file may have its key, too.
 
     Raises UnusableInput if one can't be read.

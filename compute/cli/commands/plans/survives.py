@@ -57,7 +57,7 @@ def survives(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     told: dict[str, str] = {}
     guests = MovingGuests()
 
-    def ask(by: Asking) -> dict[str, Any]:
+    def ask(by: Asking) -> dict[str, object]:
         nonlocal guests
         guests = by.moving_guests()
         body: dict[str, Any] = {
