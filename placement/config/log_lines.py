@@ -5,6 +5,7 @@ takes longer than the rest of a small request's work.
 """
 
 import logging
+import time
 
 from oslo_config import cfg
 from oslo_context import context as oslo_context
@@ -46,14 +47,20 @@ class LineFormatter(formatters.ContextFormatter):
             or told.get("instance_uuid")
         ):
             return super().format(record)
+        head = self.head(record.created, record.process, record.levelname, record.name)
+        return f"{head} {brackets} {record.getMessage()}"
+
+    def head(self, created: float, process: int | None, level: str, name: str) -> str:
+        """Return how a line begins.
+
+        :param created: seconds since the epoch
+        """
         second, written = self._second
-        if second != int(record.created):
-            second, written = int(record.created), self.formatTime(record, self.datefmt)
+        if second != int(created):
+            second = int(created)
+            written = time.strftime(self.datefmt or "", self.converter(created))
             self._second = second, written
-        return (
-            f"{written}.{int(record.msecs):03d} {record.process} {record.levelname} "
-            f"{record.name} {brackets} {record.getMessage()}"
-        )
+        return f"{written}.{int(created % 1 * 1000):03d} {process} {level} {name}"
 
 
 def write_faster(handler: logging.Handler, conf: cfg.ConfigOpts) -> None:

@@ -1,8 +1,10 @@
 """Logging with oslo.log, one line for each message."""
 
+import contextlib
 import logging
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from oslo_config import cfg
@@ -10,7 +12,7 @@ from oslo_log import formatters
 from oslo_log import log as oslo_log
 
 from placement.config import sources
-from placement.config.log_lines import write_faster
+from placement.config.log_lines import LineFormatter, write_faster
 
 #: characters that end a line or control the screen, in some terminal or log viewer
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
@@ -48,6 +50,41 @@ def escape_messages() -> None:
     """
     for handler in _handlers():
         handler.addFilter(_one_line)
+
+
+def write_line(logger: logging.Logger, message: str, brackets: str) -> bool:
+    """Write a line of level INFO as the logger would, without a record for it.
+
+    A record costs a small request more than its answer. Return whether the line is written: not if
+    somebody else would see the record, or would write another line.
+
+    :param brackets: what the line has in brackets
+    """
+    step: logging.Logger | None = logger
+    while step is not logging.root:
+        if step is None or step.handlers or step.filters or not step.propagate:
+            return False
+        step = step.parent
+    if len(logging.root.handlers) != 1:
+        return False
+    (handler,) = logging.root.handlers
+    lines = handler.formatter
+    if (
+        type(handler) is not logging.StreamHandler
+        or type(lines) is not LineFormatter
+        or handler.filters != [_one_line]
+        or handler.level > logging.INFO
+    ):
+        return False
+    head = lines.head(time.time(), os.getpid(), "INFO", logger.name)
+    try:
+        with handler.lock or contextlib.nullcontext():
+            handler.stream.write(f"{head} {brackets} {escaped(message)}{handler.terminator}")
+            handler.stream.flush()
+    except Exception:
+        # the logger says what is wrong
+        return False
+    return True
 
 
 def wants_json(argv: Sequence[str], program: str, environ: Mapping[str, str] = os.environ) -> bool:

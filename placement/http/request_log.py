@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from placement import microversions
+from placement.config.logs import write_line
 from placement.http.environ import (
     CONTEXT,
     DATABASE_SECONDS,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 LOG = logging.getLogger("placement.requestlog")
 COST_LOG = logging.getLogger("placement.requestcost")
+_LINE = '%s "%s %s" status: %s len: %s microversion: %s'
 
 
 class RequestLog:
@@ -104,9 +106,20 @@ class RequestLog:
     ) -> None:
         length = next((value for name, value in headers if name.lower() == "content-length"), "-")
         version = environ.get(VERSION)
+        context = environ[CONTEXT]
         code, path = status.split(" ", 1)[0], path_with_query(environ)
+        told = (
+            environ.get("REMOTE_ADDR", "-"),
+            environ["REQUEST_METHOD"],
+            path,
+            code,
+            length,
+            microversions.name(version) if version else "-",
+        )
+        if not self.cost_line and write_line(LOG, _LINE % told, context.brackets):
+            return
         cost = {
-            "request_id": environ[CONTEXT].request_id,
+            "request_id": context.request_id,
             "method": environ["REQUEST_METHOD"],
             "path": path,
             "status": int(code),
@@ -118,16 +131,7 @@ class RequestLog:
             "duration_ms": cost["duration_ms"],
             "statements": cost["statements"],
         }
-        LOG.info(
-            '%s "%s %s" status: %s len: %s microversion: %s',
-            environ.get("REMOTE_ADDR", "-"),
-            environ["REQUEST_METHOD"],
-            path,
-            code,
-            length,
-            microversions.name(version) if version else "-",
-            extra=facts,
-        )
+        LOG.info(_LINE, *told, extra=facts)
         if self.cost_line:
             COST_LOG.info(
                 "request_id=%(request_id)s method=%(method)s path=%(path)s status=%(status)d "

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from oslo_log import formatters, handlers
 from oslo_log import log as oslo_log
 
+from placement.config import logs
 from placement.config.log_lines import LineFormatter, write_faster
 from placement.http.identity.authentication import RequestContext
 
@@ -118,3 +119,48 @@ def test_other_formatters_stay_as_they_are(conf):
     handler.setFormatter(formatters.JSONFormatter())
     write_faster(handler, conf)
     assert type(handler.formatter) is formatters.JSONFormatter
+
+
+def only_handler(conf, monkeypatch):
+    """Let the root logger have one handler, as the program sets it up, and none of pytest's."""
+    handler = logging.StreamHandler(io.StringIO())
+    handler.setFormatter(formatters.ContextFormatter(datefmt=conf.log_date_format, config=conf))
+    write_faster(handler, conf)
+    monkeypatch.setattr(logging.root, "handlers", [handler])
+    logs.escape_messages()
+    return handler
+
+
+def test_a_line_without_a_record_is_the_logger_s(conf, monkeypatch):
+    handler = only_handler(conf, monkeypatch)
+    monkeypatch.setattr(time, "time", lambda: 1700000000.25)
+    monkeypatch.setattr(time, "time_ns", lambda: 1700000000_250000000)
+    logger = logging.getLogger("a.logger")
+    logger.setLevel(logging.INFO)
+    context = RequestContext().identified(CALLERS[1])
+    logger.info("%s did %s", "ü", "5\n6")
+    assert logs.write_line(logger, "ü did 5\n6", context.brackets)
+    first, second = handler.stream.getvalue().splitlines()
+    assert first == second
+    assert "ü did 5\\n6" in first
+
+
+def test_a_record_that_somebody_else_sees_is_made(conf, monkeypatch):
+    handler = only_handler(conf, monkeypatch)
+    logger, quiet = logging.getLogger("another.logger"), logging.NullHandler()
+    for who, name, value in (
+        (logger, "handlers", [quiet]),
+        (logger, "filters", [lambda record: True]),
+        (logger, "propagate", False),
+        (logging.root, "handlers", [handler, quiet]),
+        (logging.root, "handlers", [quiet]),
+        (handler, "filters", []),
+        (handler, "level", logging.WARNING),
+        (handler, "formatter", logging.Formatter()),
+        (handler, "stream", None),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(who, name, value)
+            assert not logs.write_line(logger, "a", "[-]"), name
+    assert not handler.stream.getvalue()
+    assert logs.write_line(logger, "a", "[-]")
