@@ -19,7 +19,8 @@ export class Asking {
 
   /**
    * Ask, and show the answer.
-   * @param {function(AbortSignal): Promise} question
+   * @param {function(AbortSignal, function(object)): Promise} question may tell a first answer, which
+   * is shown until the whole one is there
    * @param {function(object): Array<Node>} drawn returns what the answer says
    */
   async show(question, drawn) {
@@ -55,7 +56,9 @@ export class Asking {
   async ask(failed) {
     const { signal } = this.stop;
     try {
-      const answer = await this.pace.time(() => this.question(signal));
+      // what is shown already stays: it may be whole
+      const first = (answer) => !signal.aborted && this.shown === null && this.tell(answer);
+      const answer = await this.pace.time(() => this.question(signal, first));
       if (!signal.aborted) this.tell(answer);
     } catch (error) {
       if (!signal.aborted && error.status !== 401) failed(error);

@@ -19,24 +19,31 @@ export const evacuateKind = {
   go: "Find places",
   fields: [["Hosts", "hosts", { placeholder: "Names or uuids, with commas", required: true }]],
   isAsked: (query) => query.has("hosts"),
-  async ask(query, live, signal) {
+  async ask(query, live, signal, first) {
     const roots = (wanted) => rootsOf(wanted, live, signal);
     const body = { without: await roots(names(query.get("hosts"))) };
     const changed = await ifOf(query, roots);
     if (changed) body.if = changed;
     const answer = await askMore("capacity/evacuate", { signal, body });
-    const held = await holdingsOf(Object.keys(answer.moves), signal);
-    return { answer, held, moves: evacuationMoves(answer.moves, held, (uuid) => rootOf(live.cloud, uuid)) };
+    first({ answer, untold: "Who moves from where is asked." });
+    try {
+      const held = await holdingsOf(Object.keys(answer.moves), signal);
+      return { answer, held, moves: evacuationMoves(answer.moves, held, (uuid) => rootOf(live.cloud, uuid)) };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return { answer, untold: `Who moves from where can't be told. ${error.message}` };
+    }
   },
-  drawn: ({ answer, held, moves }) => [
+  drawn: ({ answer, untold, held = {}, moves = [] }) => [
     element(
       "section",
       { class: "panel" },
       element("h2", { class: answer.fits ? "good" : "bad" }, verdict(answer)),
       moves.length > 0 && drawPlan(moves, { consumer: (uuid) => toOwned(uuid, held[uuid]?.project_id), tree: toTree }),
+      untold && element("p", { class: "quiet", role: "status" }, untold),
     ),
     answer.unfit.length > 0 && unfit(answer.unfit),
-    exported(answer, moves),
+    !untold && exported(answer, moves),
   ],
 };
 

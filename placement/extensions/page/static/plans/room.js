@@ -35,7 +35,7 @@ export const roomKind = {
     ["Constraints, as JSON", "constraints", { of: "textarea", placeholder: '{"apart": [["<server>", "<server>"]], "not_on": {"<server>": ["<host>"]}}', hint: CONSTRAINTS }],
   ],
   isAsked: (query) => query.has("query"),
-  async ask(query, live, signal) {
+  async ask(query, live, signal, first) {
     const roots = (wanted) => rootsOf(wanted, live, signal);
     const body = { query: query.get("query") };
     if (query.has("count")) body.count = numberIn(query.get("count"));
@@ -50,6 +50,7 @@ export const roomKind = {
     const changed = await ifOf(query, roots);
     if (changed) body.if = changed;
     const plan = await askMore("plans/room", { signal, body });
+    first({ plan });
     return { plan, projects: await projectsOf(plan.moves.map(({ consumer }) => consumer), signal) };
   },
   drawn: ({ plan, projects }, query) => [...roomPlan(plan, projects), plan.verdict !== "fits" && element("p", {}, element("a", { href: addressOf("why", [], query.get("query")) }, "Why it doesn't fit as it is"))],

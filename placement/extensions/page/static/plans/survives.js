@@ -28,7 +28,7 @@ export const survivesKind = {
     ["These consumers can't move", "except", { placeholder: "Uuids, with commas" }],
   ],
   isAsked: (query) => query.has("each"),
-  async ask(query, live, signal) {
+  async ask(query, live, signal, first) {
     const roots = (wanted) => rootsOf(wanted, live, signal);
     const body = { each: query.get("each") };
     if (body.each === GIVEN) {
@@ -44,10 +44,12 @@ export const survivesKind = {
     const changed = await ifOf(query, roots);
     if (changed) body.if = changed;
     const found = await askMore("plans/survives", { signal, body });
+    const isByAggregate = body.each === "aggregate";
+    first({ found, isByAggregate });
     const left = found.worst.flatMap((one) => one.left.map(({ consumer }) => consumer));
-    return { found, isByAggregate: body.each === "aggregate", projects: await projectsOf(left, signal) };
+    return { found, isByAggregate, projects: await projectsOf(left, signal) };
   },
-  drawn: ({ found, isByAggregate, projects }) => [
+  drawn: ({ found, isByAggregate, projects = new Map() }) => [
     element(
       "section",
       { class: "panel" },

@@ -54,7 +54,7 @@ export function plansView(place, live) {
       return;
     }
     asked = live.news;
-    asking.show((signal) => kind.ask(query, live, signal), (found) => kind.drawn(found, query));
+    asking.show((signal, first) => kind.ask(query, live, signal, first), (found) => kind.drawn(found, query));
   }
 
   /** A plan stays as it is while somebody carries it out: its own moves change the cloud. */

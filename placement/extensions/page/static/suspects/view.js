@@ -22,11 +22,12 @@ export function suspectsView(place, live) {
     const kind = query.get("kind");
     const asked = new URLSearchParams({ limit: MOST, ...(kind && { kind }) });
     asking.show(
-      async (signal) => {
+      async (signal, first) => {
         const found = await askMore(`suspects?${asked}`, { signal });
+        first({ found });
         return { found, projects: await projectsOf(found.suspects.map(({ consumer }) => consumer), signal) };
       },
-      ({ found, projects }) => told(found, kind, projects),
+      ({ found, projects = new Map() }) => told(found, kind, projects),
     );
     return true;
   }

@@ -27,12 +27,12 @@ function any(name) {
   return name.replace(/^in:/, "").split(",");
 }
 
-/** Return the traits of a root; none if they may not be read, or it is gone. */
+/** Return the traits of a root; none if they can't be read: they aren't what was asked. */
 async function traitsOf(root, signal) {
   try {
     return new Set((await ask(`resource_providers/${root}/traits`, { signal })).traits);
   } catch (error) {
-    if (error.status === 403 || error.status === 404) return new Set();
-    throw error;
+    if (signal.aborted) throw error;
+    return new Set();
   }
 }

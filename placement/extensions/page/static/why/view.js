@@ -63,7 +63,7 @@ export function whyView(place, live) {
       return;
     }
     asking.show(
-      (signal) => explanation(query, signal),
+      (signal, first) => explanation(query, signal, first),
       (found) => explained(found, query),
     );
   }
@@ -79,8 +79,9 @@ export function whyView(place, live) {
   };
 }
 
-async function explanation(query, signal) {
+async function explanation(query, signal, first) {
   const found = await askMore(`allocation_candidates/explain?${query}`, { signal });
+  first(found);
   const [provider] = await withRoots(found.provider ? [found.provider] : [], signal);
   return { ...found, provider, nearest: await withRoots(found.nearest, signal) };
 }

@@ -60,9 +60,18 @@ def test_moves_that_make_room_are_drawn_and_taken_along(open_page, tight_cloud, 
     constraints = page.get_by_label("Constraints, as JSON")
     expect(constraints).to_have_accessible_description(re.compile("server groups.*not_on"))
     page.get_by_label("Amount", exact=True).fill("8")
+    waiting = []
+    page.route("**/allocations/query", lambda route: waiting.append(route))
     page.get_by_role("button", name="Find moves").click()
+    # whose the server is comes when it comes
     expect(page.get_by_role("heading", name="1 move makes room")).to_be_visible()
     assert page.locator("path.move").count() == 1
+    owner = page.get_by_role("group", name="Moves in their order").get_by_text("of", exact=True)
+    expect(owner).to_have_count(0)
+    while not waiting:
+        page.wait_for_timeout(10)
+    waiting[0].continue_()
+    expect(owner).to_have_count(1)
     moves = page.get_by_role("group", name="Moves in their order").get_by_role("row")
     expect(moves).to_have_count(2)
     expect(moves.nth(1)).to_contain_text("4 VCPU")
@@ -87,10 +96,16 @@ def test_room_within_a_host_goes_where_it_is_said(open_page, tight_cloud):
 
 
 def test_an_evacuation_is_drawn(open_page, tight_cloud):
-    page = open_page(f"{tight_cloud.ui}#/plans/evacuate")
+    page = open_page(f"{tight_cloud.ui}#/plans/evacuate", refused=[403])
     page.get_by_label("Hosts", exact=True).fill("one, two")
+    page.route("**/allocations/query", lambda route: route.fulfill(status=403))
     page.get_by_role("button", name="Find places").click()
     expect(page.get_by_role("heading", name="1 of 2 consumers")).to_be_visible()
+    # who isn't known to be a server gets no line that says it is none
+    expect(page.get_by_text("Who moves from where can't be told")).to_be_visible()
+    expect(page.get_by_role("group", name="Commands")).to_have_count(0)
+    page.unroute("**/allocations/query")
+    page.get_by_role("button", name="Find places").click()
     expect(page.get_by_role("group", name="Moves in their order")).to_contain_text("three")
     expect(page.get_by_role("group", name="Consumers without a new place")).to_contain_text("VCPU")
     # the name is one word of the shell
