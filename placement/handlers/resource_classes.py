@@ -1,6 +1,5 @@
 """/resource_classes (rest-api.md 3.11)."""
 
-
 from placement.errors import (
     BadRequest,
     Conflict,
