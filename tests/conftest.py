@@ -1,9 +1,11 @@
 """Settings and fixtures for all tests."""
 
+import functools
 import gc
 import os
 from collections.abc import Iterator
 
+import os_traits
 import pytest
 from hypothesis import settings
 
@@ -68,6 +70,18 @@ def _answers_are_judged() -> Iterator[None]:
 def _statements_are_compiled_once() -> Iterator[None]:
     """Spare the databases of the tests what others of the same process compiled."""
     with compiled_once.for_all_engines():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _traits_are_listed_once() -> Iterator[None]:
+    """Spare the tests what os-traits does at each call: it looks through all names that it has.
+
+    Each start of a service asks for them, and each update of many drivers.
+    """
+    plain = functools.cache(os_traits.get_traits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os_traits, "get_traits", lambda *given, **named: [*plain(*given, **named)])
         yield
 
 
