@@ -321,10 +321,11 @@ class TestOthersWhoWrite:
         told = [line for line in caplog.messages if guest.uuid in line and SECOND in line.lower()]
         assert len(told) == 1
 
-    def test_a_tracker_that_writes_all_corrects_it(self, host, outsider):
-        two = DeviceHost(host, outsider, "tracker", [device(81), device(82)])
+    @pytest.mark.parametrize("writer", ["tracker", "auto"])
+    def test_a_tracker_that_writes_all_or_wrote_it_corrects_it(self, host, outsider, writer):
+        two = DeviceHost(host, outsider, writer, [device(81), device(82)])
         guest = two.guest(GPU)
-        two.claim(guest, two.scheduled(guest.uuid, FIRST))
+        two.claim(guest, None if writer == "auto" else two.scheduled(guest.uuid, FIRST))
         two.scheduled(guest.uuid, SECOND)
         two.update()
         assert two.held(guest.uuid) == {FIRST: 1}

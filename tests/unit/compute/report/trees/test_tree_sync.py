@@ -48,6 +48,23 @@ def test_an_inventory_in_use_passes_as_it_is_and_the_tree_is_read_again(make):
     assert not client.cache.tree.exists("u")
 
 
+@pytest.mark.parametrize("failure", [conflict(), answer(500, text="no")], ids=str)
+def test_a_failure_forgets_the_tree_of_a_provider_that_is_forgotten_meanwhile(make, failure):
+    client = make()
+    client.cache.tree.populate_from_iterable([row("a", None, 4), row("b", "a", 5)])
+    tree = client.cache.tree.subtree("a")
+    tree.update_inventory("b", {"VCPU": {"total": 1}})
+
+    def put(url, **_):
+        client.invalidate_resource_provider("b")
+        return failure
+
+    client.transport.adapter.put = put
+    with pytest.raises(exceptions.NovaException):
+        client.update_from_provider_tree(None, tree)
+    assert not client.cache.tree.exists("a")
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -13,7 +13,8 @@ from compute.exceptions import (
     ResourceProviderInUse,
     ResourceProviderSyncFailed,
 )
-from compute.report.wire.failures import why
+from compute.report.wire.failures import Refusal, why
+from tests.unit.compute.report.answers import answer
 
 URL = "http://placement.example"
 WHERE = f"Unable to establish connection to {URL}"
@@ -83,7 +84,10 @@ def test_of_placement_s_answer_the_status_and_the_detail_are_told():
         {"status": 409, "title": "Conflict", "detail": "There was a conflict.\n\n No room.  "}
     )
     error = AllocationUpdateFailed(consumer_uuid="c", error=text)
-    assert why(error) == str(error).replace(text, "409 Conflict: There was a conflict. No room.")
+    told = "409 Conflict: There was a conflict. No room."
+    assert why(error) == str(error).replace(text, told)
+    assert str(Refusal(answer(409, text=text))) == told
+    assert str(Refusal(answer(502, text="Bad gateway"))) == "502 Bad gateway"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """Masks say which trees may serve a group (allocation-candidates.md 2)."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from placement.candidates.cloud.snapshot import AllTrees
-from placement.candidates.masks.filter import GroupFilter, root_filter
+from placement.candidates.masks.filter import GroupFilter, contested, root_filter
 from placement.candidates.masks.mask_steps import StepListener
 from placement.candidates.request import CandidateRequest, Group
 from tests.unit.placement.candidates.snapshots import child, host
@@ -71,3 +74,16 @@ def test_roots_can_be_chosen_by_a_trait_that_they_lack(snapshot):
         "one trait",
         "empty",
     ]
+
+
+def test_what_is_free_of_a_contested_class_is_rounded_down_to_what_can_be_asked():
+    demands = [((7, 12), (3, 1)), ((7, 12), (3, 1)), ((9, 1),)]
+
+    found = contested([SimpleNamespace(demand=demand) for demand in demands])
+
+    free = np.array([-1, 11, 12, 23, 24, 99])
+    assert {class_id: each.rounded(free).tolist() for class_id, each in found.items()} == {
+        3: [0, 2, 2, 2, 2, 2],
+        7: [0, 0, 12, 12, 24, 24],
+    }
+    assert list(found) == [3, 7]
