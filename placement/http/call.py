@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 from werkzeug.http import http_date
-from werkzeug.wrappers import Request
-from werkzeug.wsgi import ClosingIterator
+from werkzeug.wsgi import ClosingIterator, get_input_stream
 
 from placement.errors import BodyTooLong, MalformedJSON, SchemaMismatch
 from placement.http import entity_tags
@@ -101,11 +100,9 @@ class Call:
         Raises BodyTooLong, MalformedJSON or SchemaMismatch.
         """
         longest = self.conf.berth.max_body_size
-        request = Request(self.environ, populate_request=False)
-        # werkzeug reads no more than this, even without a Content-Length. The extra byte shows that
-        # a body is too long
-        request.max_content_length = longest + 1
-        content = request.get_data(cache=False)
+        # no more than this is read, even without a Content-Length. The extra byte shows that a body
+        # is too long
+        content = get_input_stream(self.environ, max_content_length=longest + 1).read()
         if len(content) > longest:
             raise BodyTooLong(longest=longest)
         body = loads(content)
