@@ -28,6 +28,13 @@ function filled(made, properties, children) {
   return made;
 }
 
+let ids = 0;
+
+/** Return an id that no other element has. */
+export function newId(kind) {
+  return `${kind}-${(ids += 1)}`;
+}
+
 /** Replace what a node contains. */
 export function show(node, ...children) {
   node.replaceChildren(...nodes(children));

@@ -1,10 +1,8 @@
 /** One group of a query: a box with its resources, traits and aggregates. */
 
-import { element, show } from "./dom.js";
+import { element, newId, show } from "./dom.js";
 import { field, input } from "./inputs.js";
 import { amount as sizeOf, isSize } from "./words.js";
-
-let made = 0;
 
 /**
  * Return `{node, value, focus}` of a group.
@@ -17,7 +15,7 @@ export function groupBox(group, names, remove) {
   const resources = element("div", { class: "resources" });
   const suffix = input({ value: group.suffix, pattern: "[1-9][0-9]*|_[A-Za-z0-9_\\-]{1,63}", required: true });
   const aggregates = input({ placeholder: "in:<uuid>,<uuid>", value: group.aggregates });
-  const options = element("datalist", { id: `traits${(made += 1)}` });
+  const options = element("datalist", { id: newId("traits") });
   const traits = input({
     list: options.id,
     placeholder: "HW_CPU_X86_AVX2,!CUSTOM_OLD",

@@ -1,9 +1,7 @@
 /** The square of a map that keys are at: a ring around it, and its words for readers of screens. */
 
-import { element } from "../dom.js";
+import { element, newId } from "../dom.js";
 
-/** maps that were made: ids of elements differ */
-let made = 0;
 
 export class Cursor {
   /** @param {Squares} squares @param {object} on what hears of keys: see `Squares` */
@@ -12,9 +10,8 @@ export class Cursor {
     this.on = on;
     /** the host that keys are at */
     this.uuid = null;
-    made += 1;
     // a canvas has nothing to read: what stands inside of it is read instead
-    this.option = element("span", { role: "option", id: `square-${made}`, "aria-selected": "true" });
+    this.option = element("span", { role: "option", id: newId("square"), "aria-selected": "true" });
     this.ring = element("span", { class: "ring", "aria-hidden": "true" });
   }
 

@@ -1,9 +1,7 @@
 /** The fields of the forms of plans. Each has the name of its parameter in the address. */
 
-import { element } from "../dom.js";
+import { element, newId } from "../dom.js";
 import { field, input } from "../inputs.js";
-
-let hints = 0;
 
 /**
  * Return fields that take their values from an address, and give them back.
@@ -27,7 +25,7 @@ export function fields(wanted) {
 
 function hinted(labelled, node, hint) {
   if (!hint) return labelled;
-  const id = `hint${(hints += 1)}`;
+  const id = newId("hint");
   node.setAttribute("aria-describedby", id);
   return [labelled, element("p", { class: "quiet", id }, hint)];
 }
