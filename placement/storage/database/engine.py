@@ -286,7 +286,9 @@ class Database:
         except (DBAPIError, PoolExhausted) as error:
             cause = failure_of(error) if isinstance(error, DBAPIError) else None
             if cause is not None and cause not in OUTAGES:
-                LOG.error("Gave up a write: %s", cause)
+                # who says how long it may take goes on with something else
+                level = logging.ERROR if patience is None else logging.DEBUG
+                LOG.log(level, "Gave up a write: %s", cause)
                 raise LostRace() from error
             refusal = refusal_of(error)
             if refusal is None:

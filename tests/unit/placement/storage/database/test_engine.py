@@ -109,6 +109,14 @@ def test_a_write_that_never_gets_through_is_a_conflict_and_leaves_nothing(databa
     assert numbers(database) == []
 
 
+def test_it_is_an_error_unless_the_caller_goes_on(database, caplog):
+    """Who says how long a write may take, as a claim does, tries again itself."""
+    for patience, errors in ((PATIENCE, 0), (None, 1)):
+        with pytest.raises(ConcurrentUpdate):
+            database.write(failing(TRIES, LOCKED), patience=patience)
+        assert [record.levelname for record in caplog.records].count("ERROR") == errors
+
+
 def test_a_write_pauses_a_bounded_random_time_between_its_tries(database, pauses):
     with pytest.raises(ConcurrentUpdate):
         database.write(failing(TRIES, LOCKED))
