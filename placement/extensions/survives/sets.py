@@ -24,7 +24,7 @@ from placement.handlers.filter_grammar import parse_member_of
 #: how many sets are judged; of more, so many are drawn by lot
 MOST_JUDGED = 20_000
 #: of how many names the name of a set is made
-_MOST_NAMED = 3
+MOST_NAMED = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,11 +41,11 @@ class LostSet:
     def called(self, hosts: Sequence[str]) -> str:
         """Return its name.
 
-        :param hosts: the names of its hosts
+        :param hosts: the names of its first hosts, of `MOST_NAMED` at least
         """
         names = self.names or tuple(hosts)
-        more = len(names) - _MOST_NAMED
-        shown = [*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+        more = len(self.names or self.roots) - MOST_NAMED
+        shown = [*names[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
         return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
 
 

@@ -9,6 +9,7 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.slots import WholeSlot
 from placement.extensions.evacuation.reasons import Reasons
 from placement.extensions.survives.judging import IMPOSSIBLE, Loss, LossJudge
+from placement.extensions.survives.sets import MOST_NAMED
 from placement.extensions.what_if.changed_cloud import Naming
 from placement.schemas.json_schema import Json
 
@@ -147,9 +148,9 @@ class Telling:
     def worst(self, losses: Sequence[Loss]) -> list[ToldLoss]:
         """Return the losses with names and reasons. Raises Abandoned if the client left."""
         uuids = self._cloud.register.uuids
-        roots = [
-            [uuids[WholeSlot(root)] for root in loss.lost.roots[: self._limit]] for loss in losses
-        ]
+        # a loss is called by more of them than it tells of
+        most = max(self._limit, MOST_NAMED)
+        roots = [[uuids[WholeSlot(root)] for root in loss.lost.roots[:most]] for loss in losses]
         mentioned = {uuid for of_loss in roots for uuid in of_loss}
 
         def noting(found: Iterable[str]) -> Mapping[str, str]:
@@ -167,7 +168,8 @@ class Telling:
                 (consumer, self._judge.resources(consumer), _named(reason, names))
                 for consumer, reason in without_names
             ]
-            found.append(ToldLoss(loss, named, loss.lost.called([one for _, one in named]), told))
+            called = loss.lost.called([name for _, name in named])
+            found.append(ToldLoss(loss, named[: self._limit], called, told))
         return found
 
     def _left(self, loss: Loss, seconds: float, noting: Naming) -> list[tuple[str, str]]:

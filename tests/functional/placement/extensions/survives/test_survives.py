@@ -107,6 +107,15 @@ def test_adding_what_is_missing_is_enough_where_one_class_is_short(service):
     assert survives(service, [[A]], **{"if": change})["verdict"] == "possible"
 
 
+def test_a_loss_is_called_by_all_its_hosts_however_few_are_told(service):
+    hosts(service, A, B, VCPU=4)
+    hold(service, ONE, **{A: {"VCPU": 3}})
+    answer = survives(service, together=2, limit=1)
+    (worst,) = answer["worst"]
+    assert (worst["name"], len(worst["roots"])) == ("h1 and h2", 1)
+    assert "h1 and h2: 1 of 1 consumer" in answer["message"]
+
+
 def test_what_has_no_end_is_not_missing(service):
     """The capacity is beyond what integers of 64 bits hold."""
     hosts(service, A, VCPU=4, DISK_GB=4)
