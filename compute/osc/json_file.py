@@ -8,7 +8,7 @@ from typing import Any
 
 
 def read(path: str) -> dict[str, object]:
-    """Return the object. Raise ArgumentTypeError if there is none."""
+    """Return the object. Raises ArgumentTypeError if there is none."""
     try:
         found = json.loads(Path(path).read_text())
     except (OSError, ValueError) as error:

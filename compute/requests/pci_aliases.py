@@ -23,7 +23,7 @@ class BadAlias(Exception):
 
 
 def aliases_of(values: Iterable[str], in_placement: bool) -> dict[str, PciAlias]:
-    """Return name → what flavors ask placement for by it. Raise BadAlias.
+    """Return name → what flavors ask placement for by it. Raises BadAlias.
 
     :param in_placement: [filter_scheduler]pci_in_placement. Without it, a name may come several
         times for devices of one type, and needs no class.

@@ -99,13 +99,13 @@ class Budget:
         return Budget(left, self.size, self._client_left, self._clock)
 
     def spend(self, steps: int = 1) -> None:
-        """Note steps of about a microsecond. Raise OutOfTime or Abandoned."""
+        """Note steps of about a microsecond. Raises OutOfTime or Abandoned."""
         self._steps -= steps
         if self._steps <= 0:
             self.look()
 
     def look(self) -> None:
-        """Check the clock, and now and then the client. Raise OutOfTime or Abandoned."""
+        """Check the clock, and now and then the client. Raises OutOfTime or Abandoned."""
         self._steps = _STEPS
         now = self._clock()
         if self._end is not None and now >= self._end:
@@ -121,7 +121,7 @@ class Budget:
         return self._client_left()
 
     def keep(self, size: int, problem: "Searched | None" = None) -> None:
-        """Note bytes that will stay in memory until the answer is out. Raise OutOfMemory.
+        """Note bytes that will stay in memory until the answer is out. Raises OutOfMemory.
 
         :param problem: what they are kept for
         """
@@ -157,7 +157,7 @@ class Allowance:
         self._states = states
 
     def use(self) -> None:
-        """Use one state. Raise TooManyToCount when none is left."""
+        """Use one state. Raises TooManyToCount when none is left."""
         self._states -= 1
         if self._states < 0:
             raise TooManyToCount

@@ -77,7 +77,7 @@ def search(
     If the budget is used up, the search returns what it found by then, provided that the request
     has a limit and something was found.
 
-    Raise BadRequest for names that don't exist, unless a search in the order of
+    Raises BadRequest for names that don't exist, unless a search in the order of
     allocation-candidates.md 1.9 ends before it comes to them; else SearchUnfinished or
     SearchAbandoned when the budget is used up.
     """
@@ -116,7 +116,7 @@ class Search:
             raise error_of(ended, self.snapshot, self.budget) from ended
 
     def _among(self, trees: SearchedTrees) -> FoundCandidates:
-        """Find the candidates of some trees. Raise SubsetTooSmall if that takes more trees."""
+        """Find the candidates of some trees. Raises SubsetTooSmall if that takes more trees."""
         anchors = self.anchors(trees, self._most)
         if anchors is None:
             return FoundCandidates(self.snapshot, self.request)
@@ -129,7 +129,7 @@ class Search:
     ) -> Anchors | None:
         """Do the cheap half of the search: find the roots that can serve every group by itself.
 
-        None if the search ends before it comes to trees. Raise BadRequest, or SearchEnded.
+        None if the search ends before it comes to trees. Raises BadRequest, or SearchEnded.
 
         :param trees: where to look; None: everywhere
         :param most: how many roots that are candidates by themselves are enough; None: all

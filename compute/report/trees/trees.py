@@ -190,8 +190,8 @@ class Trees:
     def known_subtree(self, context: Context, uuid: str) -> ProviderSubTree:
         """Return a private copy of the known tree rooted at `uuid`, and of who shares with it.
 
-        Raise ValueError if it isn't known or `uuid` isn't its root, what the reading methods raise,
-        and ResourceProviderUpdateConflict.
+        Raises ValueError if it isn't known or `uuid` isn't its root, what the reading methods
+        raise, and ResourceProviderUpdateConflict.
         """
         return self._with_sharing(
             context, uuid, lambda: self._cache.tree.subtree_with_sharing(uuid)

@@ -71,7 +71,7 @@ class FilteredGroup:
 def root_filter(trees: SearchedTrees, request: CandidateRequest, listener: StepListener) -> Mask:
     """Return the roots that pass avoid and root_required.
 
-    Raise BadRequest for traits that don't exist.
+    Raises BadRequest for traits that don't exist.
     """
     cloud = trees.cloud
     mask = cloud.forest.is_root
@@ -111,7 +111,7 @@ class GroupFilter:
     def apply(self, group: Group) -> FilteredGroup | None:
         """Return the group's options, or None if masks show that there are none.
 
-        Raise BadRequest for a name that doesn't exist, as `resolve` does.
+        Raises BadRequest for a name that doesn't exist, as `resolve` does.
         """
         resolved = resolve(self._trees, group)
         if isinstance(resolved, Unmatched):

@@ -73,7 +73,7 @@ class Unmatched(NamedTuple):
 def resolve(trees: SearchedTrees, group: Group) -> ResolvedGroup | Unmatched:
     """Look up the names of a group, in the order of allocation-candidates.md 1.9.
 
-    Raise BadRequest for the first resource class or trait that doesn't exist. An aggregate or a
+    Raises BadRequest for the first resource class or trait that doesn't exist. An aggregate or a
     tree that doesn't exist is no error: no provider is in it.
     """
     cloud = trees.cloud
@@ -105,7 +105,7 @@ def resolve(trees: SearchedTrees, group: Group) -> ResolvedGroup | Unmatched:
 def trait_ids(cloud: CloudColumns, names: Iterable[str]) -> Ids:
     """Return the ids of traits, by ascending name.
 
-    Raise BadRequest for the first name that doesn't exist.
+    Raises BadRequest for the first name that doesn't exist.
     """
     ids = cloud.names.trait_ids
     found = []

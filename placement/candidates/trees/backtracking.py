@@ -28,7 +28,7 @@ def solutions_of(
 ) -> Iterator[Solution]:
     """Yield all valid choices of a local for each variable (allocation-candidates.md 2.6).
 
-    Raise SearchEnded when the budget is used up.
+    Raises SearchEnded when the budget is used up.
 
     :param source: tries all in a random order; None: in their own
     """

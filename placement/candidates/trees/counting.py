@@ -19,7 +19,7 @@ class CountedSolutions:
     """Counts solutions without listing them, and finds the solution of a given number.
 
     Of beginnings that leave the same for the rest (`symmetry.py`), one is counted. So even problems
-    can be counted that have more solutions than a search could list. Raise TooManyToCount, or
+    can be counted that have more solutions than a search could list. Raises TooManyToCount, or
     SearchEnded when the budget is used up.
 
     :param allowance: None: as many states as it takes
@@ -47,7 +47,7 @@ class CountedSolutions:
     def solution(self, number: int) -> Solution:
         """Return one of the solutions; different numbers below `count` give different solutions.
 
-        Raise IndexError for a number that isn't below `count`.
+        Raises IndexError for a number that isn't below `count`.
         """
         for part in self._parts:
             if number < part.count:

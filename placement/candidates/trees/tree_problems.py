@@ -128,7 +128,7 @@ class AnchorTrees:
     def families(self, simple: Slots, others: Slots) -> Iterator[ProblemFamily]:
         """Yield the trees of anchors, those with the same problem together: families.
 
-        Raise SubsetTooSmall where the order depends on trees that are not searched.
+        Raises SubsetTooSmall where the order depends on trees that are not searched.
 
         :param simple: simple anchors, see `split`
         :param others: other anchors, ascending; they are described a chunk at a time

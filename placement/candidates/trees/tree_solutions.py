@@ -74,7 +74,7 @@ class TreeSolutions:
         return math.prod(count for _, count in self.options())
 
     def count(self, allowance: Allowance | None = None) -> int:
-        """Return how many solutions there are, without finding them. Raise TooManyToCount."""
+        """Return how many solutions there are, without finding them. Raises TooManyToCount."""
         if self._counted is None:
             problem = self.problem
             try:

@@ -82,7 +82,7 @@ class TreeConflict:
 def find_conflicts(
     snapshot: Snapshot, conditions: RequestConditions, found: list[TreeConflict], budget: Budget
 ) -> None:
-    """Find the first conflict of each tree that can't serve a group. Raise SearchEnded.
+    """Find the first conflict of each tree that can't serve a group. Raises SearchEnded.
 
     :param found: the conflicts are added to it
     """

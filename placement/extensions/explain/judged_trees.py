@@ -52,7 +52,7 @@ class JudgedTrees:
 def judged(
     snapshot: Snapshot, request: CandidateRequest, steps: Steps, budget: Budget
 ) -> JudgedTrees:
-    """Search, and judge each tree. Raise BadRequest like the search, and Abandoned.
+    """Search, and judge each tree. Raises BadRequest like the search, and Abandoned.
 
     :param steps: hears of the search
     """
