@@ -120,7 +120,8 @@ def report(
     :param former_traits: those that tags named before. Where they name them no longer, they go.
         Any other trait is somebody else's, and stays
     :return: whether allocations changed, so that they have to be written together with the tree
-    :raises PlacementPciException: devices that can't be reported as they are configured
+
+    Raises PlacementPciException for devices that can't be reported as they are configured.
 
     A total is the number of devices, and is never raised to fit what is used. Functions that are
     gone, and that guests have, are among the devices (`TrackedNode.reported_devices`). A provider

@@ -75,7 +75,8 @@ def request_of(
 
     :param image: None: it isn't known, so nothing is refused for its sake
     :param booted_from_volume: the root disk takes no disk of the host then
-    :raises Refused: nova's API or scheduler would refuse the guest
+
+    Raises Refused if nova's API or scheduler would refuse the guest.
     """
     return _Translation(flavor, image, ports, settings or Settings(), booted_from_volume).done()
 

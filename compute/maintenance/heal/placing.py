@@ -62,8 +62,9 @@ def place(
     :param tree: the node's providers with their consumers, the root first
     :param pools: reads the providers that share with the node
     :param has: what the instance has in placement
-    :raises HealPlaceUnknown: several providers may be meant, or the one that is meant isn't there;
-        HealvGPUAllocationNotSupported if it is about VGPU
+
+    Raises HealPlaceUnknown if several providers may be meant, or the one that is meant isn't there;
+    HealvGPUAllocationNotSupported if it is about VGPU.
     """
     root = tree[0]
     resources = amounts_of(request)

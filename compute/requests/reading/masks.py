@@ -15,7 +15,8 @@ def chosen(name: str, text: str) -> list[Range]:
     Spaces and empty parts are allowed. Exclusions hold wherever they stand.
 
     :param name: whose value the list is
-    :raises Refused: a part is none
+
+    Raises Refused if a part names no processors.
     """
     wanted, excluded = list[Range](), list[Range]()
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -30,7 +31,7 @@ def chosen(name: str, text: str) -> list[Range]:
 def of_guest(name: str, text: str, vcpus: int) -> list[Range]:
     """Return the processors of a guest that a list names; one that begins with ^ means all others.
 
-    :raises Refused: a part is none
+    Raises Refused if a part names no processors.
     """
     if text.strip().startswith("^"):
         if vcpus < 1:
