@@ -22,7 +22,7 @@ from placement.app import open_database
 from placement.candidates.budget import Budget
 from placement.candidates.live.table_snapshot import TableSnapshot
 from placement.candidates.request import CandidateRequest, Group
-from placement.extensions.plans.room import Wish, room
+from placement.extensions.plans.room import WantedRoom, room
 from placement.extensions.plans.terms import Movable, Terms
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.storage import tables
@@ -98,7 +98,7 @@ def line(database: Database, clouds: TableSnapshot, cores: int) -> list[str]:
         found = room(
             database,
             WhatIf(clouds, {}),
-            Wish(request),
+            WantedRoom(request),
             Terms(Movable()),
             lambda: Budget(LIMIT, None, clock=time.thread_time),
         )

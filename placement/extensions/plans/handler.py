@@ -8,7 +8,7 @@ from placement.extensions.evacuation.given_requests import few
 from placement.extensions.explain.operation import names_from
 from placement.extensions.plans import room_answer
 from placement.extensions.plans import schema as schemas
-from placement.extensions.plans.room import Wish
+from placement.extensions.plans.room import WantedRoom
 from placement.extensions.plans.room import room as room_of
 from placement.extensions.plans.terms import terms_of
 from placement.extensions.what_if.changed_cloud import WhatIf
@@ -27,7 +27,7 @@ def room(call: Call) -> Answer:
         few(within, "within")
     terms = terms_of(body, call.version)
     what_if = WhatIf(call.snapshot, body.get("if", {}))
-    wish = Wish(
+    wanted = WantedRoom(
         request_in_body(body["query"], call.version),
         int(body.get("count", 1)),
         None if within is None else list(dict.fromkeys(map(uuids.normalised, within))),
@@ -37,7 +37,7 @@ def room(call: Call) -> Answer:
     found = room_of(
         call.database,
         what_if,
-        wish,
+        wanted,
         terms,
         lambda: budget_of(call, time.thread_time),
     )

@@ -4,7 +4,7 @@ from placement.candidates.budget import Budget
 from placement.candidates.request import CandidateRequest
 from placement.errors import BadRequest, Forbidden
 from placement.extensions.explain.operation import names_from
-from placement.extensions.plans.room import Wish, room
+from placement.extensions.plans.room import WantedRoom, room
 from placement.extensions.plans.room_answer import as_json
 from placement.extensions.plans.terms import Terms
 from placement.extensions.what_if.changed_cloud import WhatIf
@@ -20,7 +20,7 @@ def moves_of(call: Call, request: CandidateRequest, what_if: WhatIf, budget: Bud
         found = room(
             call.database,
             what_if,
-            Wish(request),
+            WantedRoom(request),
             terms,
             lambda: budget.share(1),
         )

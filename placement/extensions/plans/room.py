@@ -38,7 +38,7 @@ _MOST_CANDIDATES, _MOST_NAMED = 1_000, 100
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class WantedRoom:
     """What room is to be made for.
 
     :param count: for how many of them
@@ -72,7 +72,7 @@ class Room:
     """
 
     cloud: Snapshot
-    wish: Wish
+    wanted: WantedRoom
     verdict: str
     exact: bool
     plan: MovePlan | None = None
@@ -88,7 +88,7 @@ class Room:
 def room(
     database: Database,
     what_if: WhatIf,
-    wish: Wish,
+    wanted: WantedRoom,
     terms: Terms,
     budgets: Callable[[], Budget],
 ) -> Room:
@@ -102,18 +102,18 @@ def room(
     :param budgets: returns what a search may cost, whose time starts when it is called
     """
     stored, cloud = what_if.before_and_after()
-    if wish.within is not None:
-        check_roots(cloud, wish.within)
-    if wish.by is not None and wish.by not in cloud.names.class_ids:
-        raise BadRequest(f"by: there is no resource class {wish.by!r}.")
+    if wanted.within is not None:
+        check_roots(cloud, wanted.within)
+    if wanted.by is not None and wanted.by not in cloud.names.class_ids:
+        raise BadRequest(f"by: there is no resource class {wanted.by!r}.")
     check_terms(cloud, terms)
     try:
         holders = Occupants(database, cloud, stored, terms, what_if.freed)
-        return _RoomSearch(database, cloud, holders, wish, terms, budgets).run()
+        return _RoomSearch(database, cloud, holders, wanted, terms, budgets).run()
     except Abandoned as ended:
         raise error_of(ended, cloud, budgets()) from ended
     except SearchEnded:
-        return Room(cloud, wish, "unknown", exact=False, ended=True)
+        return Room(cloud, wanted, "unknown", exact=False, ended=True)
 
 
 class _RoomSearch:
@@ -122,21 +122,21 @@ class _RoomSearch:
         database: Database,
         cloud: Snapshot,
         holders: Occupants,
-        wish: Wish,
+        wanted: WantedRoom,
         terms: Terms,
         budgets: Callable[[], Budget],
     ) -> None:
-        self._cloud, self._wish, self._budgets = cloud, wish, budgets
+        self._cloud, self._wanted, self._budgets = cloud, wanted, budgets
         self._holders, self._requests = holders, terms.requests
         seconds = budgets().seconds
         self._end = None if seconds is None else time.thread_time() + seconds
         forest = None
-        if wish.within is not None:
+        if wanted.within is not None:
             anchors = np.zeros(cloud.size, np.bool_)
-            anchors[cloud.roots(wish.within)] = True
+            anchors[cloud.roots(wanted.within)] = True
             forest = dataclasses.replace(cloud.forest, anchors=anchors & cloud.forest.is_root)
-        self._seat = Seat(dataclasses.replace(wish.request, limit=None), None, forest)
-        by = None if wish.by is None else cloud.names.class_ids[wish.by]
+        self._seat = Seat(dataclasses.replace(wanted.request, limit=None), None, forest)
+        by = None if wanted.by is None else cloud.names.class_ids[wanted.by]
         self._relaxed = Relaxed(database, cloud, terms.movable, holders, self._budget())
         self._places = Places(self._budget)
         self._clearings = Clearings(holders, self._relaxed, self._places, terms, by)
@@ -145,7 +145,7 @@ class _RoomSearch:
         self._needs_moves = False
         self._classes = [
             cloud.names.class_ids[name]
-            for name in wish.request.demand
+            for name in wanted.request.demand
             if name in cloud.names.class_ids
         ]
 
@@ -159,12 +159,12 @@ class _RoomSearch:
             self._budget(),
         ).fits()
         filled = self._filled(DraftPlan(self._cloud))
-        if now.count >= self._wish.count or len(filled.claims) == self._wish.count:
+        if now.count >= self._wanted.count or len(filled.claims) == self._wanted.count:
             return self._found(None, exact=True, state=filled)
         short = self._short()
         if short is not None:
             return dataclasses.replace(self._answer("impossible", exact=True), short=short)
-        self._needs_moves = now.upper < self._wish.count or self._wish.count == 1
+        self._needs_moves = now.upper < self._wanted.count or self._wanted.count == 1
         least = self._least()
         if least is None:
             return self._answer("impossible", exact=True)
@@ -178,11 +178,11 @@ class _RoomSearch:
         """
         planner, exact, ended, sure = self._planner, False, False, False
         try:
-            seats = [self._seat] * (self._wish.count - len(state.claims))
-            for moves in range(max(least, 1), self._wish.moves + 1):
+            seats = [self._seat] * (self._wanted.count - len(state.claims))
+            for moves in range(max(least, 1), self._wanted.moves + 1):
                 before = planner.complete and not state.claims
                 planner.search(state, seats, moves)
-                if planner.best is not None and self._wish.by is None:
+                if planner.best is not None and self._wanted.by is None:
                     exact = self._needs_moves and (len(planner.best.moves) == least or before)
                     break
                 sure = planner.complete and not planner.cut and not state.claims
@@ -197,14 +197,14 @@ class _RoomSearch:
         if planner.best is None:
             verdict = "impossible" if sure else "unknown"
             return self._answer(verdict, sure, ended=ended, least=least)
-        if self._wish.by is not None:
+        if self._wanted.by is not None:
             exact = self._needs_moves and (sure or planner.best.amount == 0)
         return self._found(planner.best, exact)
 
     def _short(self) -> tuple[str, int, int] | None:
         """Return a class of which there can't be enough after any moves, see `Room`."""
-        demand = self._wish.request.demand
-        wanted = {name: amount * self._wish.count for name, amount in demand.items()}
+        demand = self._wanted.request.demand
+        wanted = {name: amount * self._wanted.count for name, amount in demand.items()}
         for name, amount, free in shortages(self._cloud, wanted):
             class_id = self._cloud.names.class_ids[name]
             for one in self._holders.of_consumers(list(self._requests)):
@@ -218,12 +218,12 @@ class _RoomSearch:
     def _least(self) -> int | None:
         """Return how many moves it takes at least; None: even all of them wouldn't be enough."""
         request, view = self._seat.request, self._seat.view
-        relaxed, wanted = self._relaxed, self._wish.count
+        relaxed, wanted = self._relaxed, self._wanted.count
         most, _ = at_most(view(relaxed.cloud(ALL, self._classes)), request, self._budget)
         if most < wanted:
             return None
         by_tree = []
-        for moves in range(self._wish.moves + 1):
+        for moves in range(self._wanted.moves + 1):
             cloud = view(relaxed.cloud(moves, self._classes))
             most, of_trees = at_most(cloud, request, self._budget)
             if of_trees is not None and not len(cloud.sharing):
@@ -231,11 +231,11 @@ class _RoomSearch:
                 most = most_with(moves, by_tree)
             if most >= wanted:
                 return moves
-        return self._wish.moves + 1
+        return self._wanted.moves + 1
 
     def _filled(self, state: DraftPlan) -> DraftPlan:
         """Return the state after as many as there is room for got a place, if several want one."""
-        left = self._wish.count
+        left = self._wanted.count
         while left:
             claims: list[Place] = []
             changes = collections.Counter(state.changes)
@@ -287,7 +287,7 @@ class _RoomSearch:
     def _answer(self, verdict: str, exact: bool, ended: bool = False, least: int = 0) -> Room:
         return Room(
             self._cloud,
-            self._wish,
+            self._wanted,
             verdict,
             exact,
             tried=len(self._clearings.looked_at),

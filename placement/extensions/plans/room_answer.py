@@ -27,7 +27,7 @@ def as_json(room: Room, constraints: Constraints, naming: Naming) -> Json:
         return {"root": roots[root], "name": names[root]}
 
     moves = []
-    amounts: dict[str, int] = {} if room.wish.by is None else {room.wish.by: 0}
+    amounts: dict[str, int] = {} if room.wanted.by is None else {room.wanted.by: 0}
     classes = room.cloud.names.classes
     for number, (holder, place) in enumerate(room.plan.moves if room.plan else ()):
         allocations: dict[str, dict[str, int]] = {}
@@ -94,7 +94,7 @@ def message(room: Room, constraints: Constraints, names: Mapping[int, str]) -> s
         )
     if room.ended:
         return "The time was over before a plan was found."
-    limit = room.wish.moves
+    limit = room.wanted.moves
     up_to = "1 move" if limit == 1 else f"{limit} moves"
     if room.least > limit:
         return f"No plan of up to {up_to}, the limit, makes room. A longer one may."
