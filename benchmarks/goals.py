@@ -60,6 +60,7 @@ class AtRandom:
             "POST /allocations: move": self._move,
             "PUT …/inventories": self._inventories,
             "PUT …/traits": self._traits,
+            "PUT …/aggregates": self._aggregates,
             "DELETE /allocations": self._delete,
             "GET a provider": self._reads("/resource_providers/{host}"),
             "GET its usages": self._reads("/resource_providers/{host}/usages"),
@@ -139,6 +140,11 @@ class AtRandom:
         where = self._host(number, 3, 4)
         name = ("SSE", "SSE2")[self._raised[server.name, where] % 2]
         self._put(server, where, "traits", ["HW_CPU_X86_AVX2", f"HW_CPU_X86_{name}"])
+
+    def _aggregates(self, server: Any, number: int) -> None:
+        where = self._host(number, 3, 4)
+        member = name_based(f"aggregate-{self._raised[server.name, where] % 2}")
+        self._put(server, where, "aggregates", [member])
 
     def _put(self, server: Any, provider: str, kind: str, value: Any) -> None:
         # hosts begin at generation 3
@@ -230,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--reference", required=True, help="Python with openstack-placement")
     parser.add_argument("--database", choices=KINDS, default="postgresql")
     parser.add_argument("--hosts", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=[""], help="parts of titles of rows")
     given = parser.parse_args(arguments)
     if given.hosts < 4_000:
