@@ -8,6 +8,7 @@ from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.storage.driver.dialects import LONGEST_LOCK
+from placement.storage.driver.message_answers import connection_class
 from placement.storage.driver.mysql_batches import LONGEST, end_only_what_is_open, takes_several
 from placement.storage.driver.postgresql_sessions import BATCHES
 
@@ -44,6 +45,10 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
 
     if engine.dialect.driver == "pymysql":
         end_only_what_is_open(engine)
+
+        @event.listens_for(engine, "do_connect")
+        def open_connection(dialect: Any, record: Any, given: Any, named: Any) -> Any:
+            return connection_class()(*given, **named)
 
     # before SQLAlchemy finds out what the mode says of quotation marks
     @event.listens_for(engine, "connect", insert=True)
