@@ -16,7 +16,7 @@ _PLACE = re.compile("{([a-z_]+)}")
 _SUFFIXED = re.compile(r"\^(?P<name>[a-z_]+)\((?P<suffix>.+)\)\?\$")
 _MEANING_OF_PLACE = {
     "consumer_uuid": "Uuid of the consumer.",
-    "name": "The name.",
+    "name": "Name of the trait or resource class.",
     "resource_class": "Name of the resource class.",
     "root_uuid": "Uuid of the root of the tree.",
     "uuid": "Uuid of the resource provider.",
