@@ -230,12 +230,14 @@ function headline(cloud, within, sums, aggregate) {
 }
 
 /**
- * Return a link to what would be if these were lost; null if there is none, or an address has no room.
+ * Return a link to what would be if these were lost, or why there is none; null if there are no hosts.
  * @param {Array} hosts
  * @param {string|null} aggregate that they are: the address then has it in their place
  */
 function toLoss(hosts, aggregate) {
-  if (!hosts.length || (!aggregate && hosts.length > MOST_LOST)) return null;
+  if (!hosts.length) return null;
+  // an address has no room for more
+  if (!aggregate && hosts.length > MOST_LOST) return element("span", { class: "quiet" }, `The loss of more than ${MOST_LOST} hosts is judged if they are an aggregate.`);
   const query = new URLSearchParams({ each: "these", sets: aggregate ?? hosts.map(({ uuid }) => uuid).join(",") });
   return element("a", { href: addressOf("plans", ["survives"], query) }, "Can they be lost?");
 }

@@ -80,6 +80,8 @@ def test_it_is_read_once_and_drawn_as_needed(open_page, large_cloud, screenshots
     page.get_by_role("link", name="provider-20", exact=True).click()
     expect(groups).to_have_count(1)
     assert elements(page) < ELEMENTS
+    page.goto(f"{large_cloud.ui}#/cloud?by=name&in=provider")
+    expect(page.get_by_text("The loss of more than 200 hosts is judged")).to_be_visible()
 
 
 def test_a_tree_among_them_is_found(open_page, large_cloud, screenshots):
