@@ -58,10 +58,10 @@ def _make(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()) and not ours:
         # all of it would be removed
         raise FileExistsError(f"{FOLDER}: delete {folder}, or name another folder.")
-    venv.create(folder, clear=True, with_pip=True)
+    venv.create(folder, clear=True)
     begun.touch()
-    install = [str(_interpreter(folder)), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
-    subprocess.run(install, check=True, stdout=sys.stderr)
+    pip = [sys.executable, "-m", "pip", "--python", str(_interpreter(folder))]
+    subprocess.run([*pip, "install", "--quiet", *REQUIREMENTS], check=True, stdout=sys.stderr)
 
 
 def _interpreter(folder: Path) -> Path:
