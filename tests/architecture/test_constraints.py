@@ -16,7 +16,7 @@ RELEASES = ("2025.1", "2025.2", "2026.1")
 #: interpreters that Berth runs on, as `python_version` in a marker
 PYTHONS = ("3.11", "3.12", "3.13")
 #: tools of ours, which no operator installs
-TOOLS = ("browser", "conversations", "docs", "lint")
+TOOLS = ("browser", "clients", "conversations", "docs", "lint")
 #: Debian 12 has libvirt 9.0 and its bindings. The tests build newer bindings against that library,
 #: and these have what the library has. mysqlclient is no part of an OpenStack release: its job runs
 #: with the newest
