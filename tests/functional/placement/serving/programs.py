@@ -62,7 +62,7 @@ class Server:
         self.log = folder / f"{Path(command[0]).name}.log"
         if command[0] == FORKED:
             start = Start([*map(str, command[1:])], environ, str(folder), str(self.log))
-            self.process = Forked(start)
+            self.process: Forked | subprocess.Popen[bytes] = Forked(start)
             return
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(

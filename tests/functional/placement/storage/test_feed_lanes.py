@@ -1,13 +1,12 @@
 """Lanes: as many as there are concurrent writes, however many writes there were."""
 
-import multiprocessing
-
 import sqlalchemy as sa
 
 from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.tables import change_lanes, provider_changes
 from tests.databases.connections import connections
+from tests.functional.compute.forked import PROCESSES
 
 WRITERS, WRITES = 4, 3000
 #: by kind of database, where each write waits for the disk or for all others
@@ -24,15 +23,14 @@ def write(url, number, count):
 
 
 def test_writers_beside_each_other_need_few_more_lanes_than_they_are(
-    database, database_url, database_kind
+    database, database_url, database_kind, forking
 ):
     """A lane that comes free while a write takes another one costs it nothing."""
     lanes = sa.select(sa.func.count()).select_from(change_lanes)
     before = database.read(lambda connection: connection.execute(lanes).scalar())
     count = FEWER.get(database_kind, WRITES)
-    processes = multiprocessing.get_context("spawn")
     writers = [
-        processes.Process(target=write, args=(database_url, number, count))
+        PROCESSES.Process(target=write, args=(database_url, number, count))
         for number in range(1, WRITERS + 1)
     ]
     for writer in writers:

@@ -1,16 +1,15 @@
 """The snapshot across processes: nothing committed before a request began may be missing."""
 
-import multiprocessing
 import random
 import uuid
 
 import pytest
 
+from tests.functional.compute.forked import PROCESSES
 from tests.functional.placement.candidates.snapshot.dying_writer import claim_and_die
 from tests.functional.placement.processes import COUNT, together
 from tests.functional.placement.service import Service
 
-CONTEXT = multiprocessing.get_context("spawn")
 WRITES = 25
 
 
@@ -82,7 +81,7 @@ def test_a_reader_in_another_process_sees_each_write_at_once(url, processes):
     assert seen == [list(range(1, WRITES + 1))] * (COUNT - 1)
 
 
-def test_a_writer_that_dies_before_its_commit_leaves_nothing(url):
+def test_a_writer_that_dies_before_its_commit_leaves_nothing(url, forking):
     service = Service(url)
     key = str(uuid.uuid4())
     service.write("POST", "/resource_providers", {"name": "host", "uuid": key})
@@ -90,7 +89,7 @@ def test_a_writer_that_dies_before_its_commit_leaves_nothing(url):
     service.write("PUT", f"/resource_providers/{key}/inventories", body)
     before = candidates(service)
 
-    worker = CONTEXT.Process(target=claim_and_die, args=(url, key))
+    worker = PROCESSES.Process(target=claim_and_die, args=(url, key))
     worker.start()
     worker.join()
 
