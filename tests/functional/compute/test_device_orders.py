@@ -46,6 +46,11 @@ def test_a41_each_guest_gets_the_device_that_the_scheduler_gave_it(two, outsider
     assert [outsider.totals(two.provider(one)) for one in (FIRST, SECOND)] == [{CLASS: 1}] * 2
 
 
+def test_a_device_that_is_given_without_a_request_is_the_guest_s(two):
+    guest = two.guest()
+    assert two.claim(guest, two.scheduled(guest.uuid, SECOND)) == [SECOND]
+
+
 def test_a42_the_first_device_stays_for_whom_the_scheduler_gives_it_later(two):
     first, second = two.guest(GPU), two.guest(GPU)
     given = two.scheduled(first.uuid, SECOND)

@@ -138,6 +138,17 @@ class TestSharesWithinOneHost:
         assert held(world, migration, host)[""]["VCPU"] == SMALL.vcpus
         assert held(world, guest.uuid, host)[""]["VCPU"] == LARGE.vcpus
 
+    def test_of_the_source_the_instance_has_nothing_that_the_migration_has(self, new_world):
+        world = new_world("tracker")
+        source, target = (world.hosts[name] for name in "ab")
+        guest = built(world, source)
+        world.start_move(guest, target, "resize", LARGE)
+        migration = world.migration(guest).uuid
+        assert world.conductor.move_allocations(CONTEXT, guest.uuid, migration)
+        update(source)
+        assert held(world, migration, source)[""]["VCPU"] == SMALL.vcpus
+        assert held(world, guest.uuid, source) == {}
+
     def test_both_are_counted_after_it_is_finished(self, new_world):
         world = new_world("scheduler")
         host = world.hosts["a"]

@@ -264,6 +264,13 @@ def test_what_no_search_can_see_is_no_difference(rich_cloud, audited, database, 
     assert audited.loads == {"first use": 1}
 
 
+def test_a_question_of_one_moment_keeps_what_it_loads(rich_cloud, audited):
+    for _ in range(2):
+        audited.at_once(lambda connection, snapshot: snapshot)
+
+    assert audited.loads == {"first use": 1}
+
+
 def test_a_write_that_is_open_during_an_audit_is_noticed_by_the_next(
     rich_cloud, audited, new_connections, caplog
 ):

@@ -18,8 +18,10 @@ from tests.unit.compute.resource_tracker.equipped_host import (
 class TestInstances:
     def test_only_a_tracked_one_is_updated(self, tracker, make):
         instance = make()
-        tracker.update_usage(CONTEXT, instance, HOST)
+        for nodename in (HOST, "another"):
+            tracker.update_usage(CONTEXT, instance, nodename)
         assert used(tracker) == NOTHING_USED
+        assert tracker.tracked_instances == set()
 
     def test_a_claimed_one_without_a_record_gets_one_and_stays_counted(self, tracker, cell):
         instance = Instance(flavor=TINY)
