@@ -2,10 +2,11 @@
 
 import collections
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
-from placement.candidates import sampling
+from placement.candidates import known_answers, sampling
 from placement.candidates.budget import Budget
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.search import search
@@ -249,3 +250,33 @@ def test_candidates_that_several_trees_have_do_not_count_twice_against_the_bound
     found = search(clouds.snapshot(providers), CandidateRequest(groups), Budget(None, 60_000))
 
     assert len(found) == 25
+
+
+class Remembering:
+    """A snapshot without inventories."""
+
+    def __init__(self):
+        self.columns, self._memo = {}, {}
+
+    def remembered(self, name, make):
+        return self._memo.setdefault(name, make())
+
+
+class Answered(list):
+    """So many candidates, found in a part of one tree."""
+
+    def __init__(self, count, finished):
+        super().__init__(range(count))
+        self.finished, self.snapshot = finished, Remembering()
+        cloud = SimpleNamespace(size=1)
+        self.trees = SimpleNamespace(by_usage=False, cloud=cloud, in_whole=lambda slots: slots)
+
+
+@pytest.mark.parametrize(("count", "finished"), [(2, True), (2, False), (0, True)])
+def test_an_answer_is_kept_if_there_is_one_and_it_is_whole(count, finished):
+    found = Answered(count, finished)
+    known_answers.keep("question", found, [b"text"])
+
+    known = known_answers.known(found.snapshot, "question")
+
+    assert known == ((2, [b"text"]) if count and finished else None)

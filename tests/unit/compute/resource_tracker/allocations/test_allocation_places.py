@@ -59,6 +59,7 @@ def test_the_root_gives_what_nova_would_claim_of_it(flavor, classes, processors)
     tree = ProviderTree()
     tree.new_root("node", NODE, 1)
     tree.update_inventory(NODE, {name: {"total": 64} for name in (*classes, "MEMORY_MB")})
+    tree.update_inventory(tree.new_child("node_gpu", "node"), {"VGPU": {"total": 1}})
     shares = (Share(Side.NEW, flavor),)
     held = InstanceHolding(Instance(flavor=flavor), shares, None)
 
