@@ -21,7 +21,6 @@ from tests.unit.virt.node.hosts import (
 )
 from virt.inventory import record
 from virt.libvirt.xml_reading import MalformedXML
-from virt.reshape.memory_encryption import update_memory_encryption
 
 SERVER = {"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}
 FLAT = {"MEMORY_MB": record(16384), "VCPU": record(8, 0, 4.0), "DISK_GB": record(1000)}
@@ -230,11 +229,6 @@ class TestMemoryEncryption:
         }
         assert "HW_CPU_X86_AMD_SEV" not in tree.data(ROOT).traits
         assert "MEM_ENCRYPTION_CONTEXT" not in tree.data(ROOT).inventory
-
-    def test_the_root_has_no_contexts_by_then(self, tree):
-        add(tree, ROOT, MEM_ENCRYPTION_CONTEXT=2)
-        update_memory_encryption(tree, "host1", {"amd_sev": 2}, {})
-        assert tree.data(ROOT).inventory == FLAT
 
     @pytest.mark.parametrize("slots", [{}, {"amd_sev": 0}, {"amd_sev": 1}])
     def test_where_there_is_no_room_it_fails_naming_the_provider(self, driver, tree, host, slots):
