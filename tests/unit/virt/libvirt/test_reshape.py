@@ -214,17 +214,15 @@ class TestMemoryEncryption:
         return make_driver()
 
     def test_contexts_move_to_the_child_of_amd_sev(self, driver, tree):
-        # which may have a class of the operator's already
-        child = tree.new_child("host1_amd_sev", "host1")
         allocations = {
             uuid(1): body({ROOT: SERVER | {"MEM_ENCRYPTION_CONTEXT": 1}}),
-            uuid(2): body({ROOT: {"MEM_ENCRYPTION_CONTEXT": 1}, child: {"CUSTOM_THING": 1}}),
+            uuid(2): body({ROOT: {"MEM_ENCRYPTION_CONTEXT": 1}}),
             uuid(3): body({ROOT: SERVER, ELSEWHERE: {"MEM_ENCRYPTION_CONTEXT": 1}}),
         }
         reshape(driver, tree, allocations)
         assert by_name(tree, allocations) == {
             uuid(1): {"host1": SERVER, "amd_sev": {"MEM_ENCRYPTION_CONTEXT": 1}},
-            uuid(2): {"amd_sev": {"MEM_ENCRYPTION_CONTEXT": 1, "CUSTOM_THING": 1}},
+            uuid(2): {"amd_sev": {"MEM_ENCRYPTION_CONTEXT": 1}},
             uuid(3): {"host1": SERVER, ELSEWHERE: {"MEM_ENCRYPTION_CONTEXT": 1}},
         }
         assert "HW_CPU_X86_AMD_SEV" not in tree.data(ROOT).traits
