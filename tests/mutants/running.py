@@ -110,7 +110,7 @@ def done(tree: Path, functions: Functions, job: Mapping[str, Any]) -> dict[str, 
     before = (tree / job["path"]).read_text(encoding="utf-8")
     # programs that tests start read the file
     with Swapped(tree / job["path"], job["content"].encode()):
-        return _forked(tree, functions, job | {"before": before})
+        return _forked(tree, functions, {**job, "before": before})
 
 
 def _forked(tree: Path, functions: Functions, job: Mapping[str, Any]) -> dict[str, Any]:
