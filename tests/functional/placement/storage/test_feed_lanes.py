@@ -1,14 +1,15 @@
 """Lanes: as many as there are concurrent writes, however many writes there were."""
 
+import pytest
 import sqlalchemy as sa
 
-from placement.storage.feed import change_feed
+from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.tables import change_lanes, provider_changes
 from tests.databases.connections import connections
 from tests.functional.compute.forked import PROCESSES
 
-WRITERS, WRITES = 4, 3000
+WRITERS, WRITES = 4, 1000
 #: by kind of database, where each write waits for the disk or for all others
 FEWER = {"sqlite": 50, "mariadb": 200}
 
@@ -46,3 +47,22 @@ def test_writers_beside_each_other_need_few_more_lanes_than_they_are(
     )
     positions = [tuple(row) for row in database.read(lambda c: c.execute(rows).all())]
     assert len(positions) == len(set(positions)) == WRITERS * count
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+def test_a_free_lane_is_found_once(database):
+    """A subquery of the condition would be asked anew, if another write advanced the lane.
+
+    It could find another lane then, so that none would be advanced, and the write would add one.
+    """
+    statement = feed_lanes.advance_free(feed_lanes.COUNT).compile(dialect=database.engine.dialect)
+    values = statement.construct_params({**feed_lanes.advance(0), "count": 1})
+    with database.engine.connect() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", values).scalar_one()
+
+    def names(node):
+        yield from filter(None, [node.get("Subplan Name")])
+        for below in node.get("Plans", []):
+            yield from names(below)
+
+    assert list(names(plan[0]["Plan"])) == ["CTE free"]
