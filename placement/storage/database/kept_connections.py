@@ -7,6 +7,7 @@ process that opened them, and how many stay open.
 
 import collections
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 #: seconds
 _LONGEST = 1.0
+#: when a connection came from the pool, the process that it belongs to, and the connection
+_Rested = tuple[float, int, sa.Connection]
 
 
 class KeptConnections:
@@ -32,8 +35,12 @@ class KeptConnections:
         # somebody may ask the pool itself
         most = pool.size() - 1 if is_free is not None and isinstance(pool, QueuePool) else 0
         #: when each came from the pool, in which process
-        self._resting: collections.deque[tuple[float, int, sa.Connection]] = collections.deque()
+        self._resting: collections.deque[_Rested] = collections.deque()
         self._most = most
+        #: one entry for each thread that asks the pool, and may wait there
+        self._asking: collections.deque[None] = collections.deque()
+        #: the pool has to look at connections that came from it before this time
+        self._outdated = -math.inf
 
     def __len__(self) -> int:
         """Return how many rest."""
@@ -43,43 +50,83 @@ class KeptConnections:
     def taken(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         """Take a connection; after a failure the pool gets it back, and looks at it.
 
+        If it is lost, the pool also looks at the others, which the server may have lost as well.
+
         :param engine: this one, or one with other options
         """
         since, process, plain = self._take() if engine is self._engine else _from_pool(engine)
         try:
             yield plain
         except BaseException:
+            if plain.closed or plain.invalidated:
+                self._outdated = time.monotonic()
             plain.close()
             raise
-        if (
+        if engine is self._engine and self._may_rest(since, plain):
+            self._resting.append((since, process, plain))
+            if self._asking:
+                # who found none at rest before this one waits for the pool
+                self._give_one_back()
+        else:
+            plain.close()
+
+    def _may_rest(self, since: float, plain: sa.Connection) -> bool:
+        pool = self._engine.pool
+        return (
             len(self._resting) < self._most
-            and engine is self._engine
+            and not self._asking
+            and since > self._outdated
+            and isinstance(pool, QueuePool)
+            # the pool closes what it doesn't keep
+            and pool.overflow() <= 0
             and self._is_free is not None
             and not plain.closed
             and not plain.in_transaction()
             and self._is_free(plain.connection)
-        ):
-            self._resting.append((since, process, plain))
-        else:
-            plain.close()
+        )
 
-    def _take(self) -> tuple[float, int, sa.Connection]:
+    def _take(self) -> _Rested:
+        rested = self._rested()
+        if rested is None:
+            self._asking.append(None)
+            try:
+                # one may have come to rest before its user could see who asks
+                rested = self._rested() or _from_pool(self._engine)
+            finally:
+                self._asking.pop()
+        return rested
+
+    def _rested(self) -> _Rested | None:
+        """Return one that rests and can be used; the pool gets those that can't."""
         while True:
             try:
-                rested = self._resting.pop()
+                since, process, _ = rested = self._resting.pop()
             except IndexError:
-                return _from_pool(self._engine)
-            since, process, plain = rested
-            if time.monotonic() - since < _LONGEST and process == os.getpid():
+                return None
+            is_fresh = since > self._outdated and time.monotonic() - since < _LONGEST
+            if is_fresh and process == os.getpid():
                 return rested
-            plain.close()
+            _give_back(rested)
+
+    def _give_one_back(self) -> None:
+        with contextlib.suppress(IndexError):
+            _give_back(self._resting.pop())
 
     def give_back(self) -> None:
-        """Give all that rest back to the pool."""
+        """Give all back to the pool: those that rest at once, those in use after their use."""
+        self._outdated = time.monotonic()
         while self._resting:
-            with contextlib.suppress(IndexError):
-                self._resting.pop()[2].close()
+            self._give_one_back()
 
 
-def _from_pool(engine: sa.Engine) -> tuple[float, int, sa.Connection]:
+def _from_pool(engine: sa.Engine) -> _Rested:
     return time.monotonic(), os.getpid(), engine.connect()
+
+
+def _give_back(rested: _Rested) -> None:
+    _, process, plain = rested
+    if process == os.getpid():
+        plain.close()
+    else:
+        # forgotten, not closed: the parent process still uses it
+        plain.detach()

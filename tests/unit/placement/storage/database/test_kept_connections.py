@@ -1,5 +1,7 @@
 """A connection that has just been used is used again without the pool."""
 
+import contextlib
+
 import pytest
 import sqlalchemy as sa
 
@@ -7,6 +9,7 @@ from placement.storage.database import kept_connections
 from placement.storage.database.kept_connections import KeptConnections
 
 SIZE = 3
+OVERFLOW = 2
 
 
 @pytest.fixture
@@ -17,7 +20,14 @@ def looks():
 
 @pytest.fixture
 def engine(looks):
-    made = sa.create_engine("sqlite://", poolclass=sa.QueuePool, pool_size=SIZE)
+    made = sa.create_engine(
+        "sqlite://",
+        poolclass=sa.QueuePool,
+        pool_size=SIZE,
+        max_overflow=OVERFLOW,
+        pool_timeout=0,
+        connect_args={"check_same_thread": False},
+    )
     sa.event.listen(made, "checkout", lambda connection, *_: looks.append(connection))
     yield made
     made.dispose()
@@ -26,6 +36,11 @@ def engine(looks):
 def use(kept, engine):
     with kept.taken(engine) as plain, plain.begin():
         plain.exec_driver_sql("SELECT 1")
+
+
+def lose(plain):
+    plain.invalidate()
+    raise sa.exc.ResourceClosedError
 
 
 def test_it_rests_for_a_second_after_the_pool_has_looked_at_it(engine, looks, monkeypatch):
@@ -67,3 +82,62 @@ def test_the_pool_always_has_one(engine):
         pass
     assert (len(kept), engine.pool.checkedin()) == (SIZE - 1, 1)
     kept.give_back()
+
+
+@pytest.mark.parametrize("overflow", [0, OVERFLOW])
+def test_one_that_becomes_free_goes_to_who_waits_for_the_pool(engine, overflow, monkeypatch):
+    monkeypatch.setattr(engine.pool, "_max_overflow", overflow)
+    kept = KeptConnections(engine, lambda _: True)
+    with contextlib.ExitStack() as others:
+        for _ in range(SIZE + overflow - 1):
+            others.enter_context(kept.taken(engine))
+        last = contextlib.ExitStack()
+        last.enter_context(kept.taken(engine))
+        connect = engine.connect
+
+        def connect_later():
+            last.close()
+            return connect()
+
+        monkeypatch.setattr(engine, "connect", connect_later)
+        use(kept, engine)
+
+
+def test_no_more_stay_open_than_the_pool_keeps(engine):
+    closed = []
+    sa.event.listen(engine, "close", lambda *_: closed.append(1))
+    kept = KeptConnections(engine, lambda _: True)
+    with contextlib.ExitStack() as stack:
+        for _ in range(SIZE + OVERFLOW):
+            stack.enter_context(kept.taken(engine))
+    assert len(closed) == OVERFLOW
+
+
+def test_another_process_closes_none_of_them(engine, monkeypatch):
+    closed = []
+    kept = KeptConnections(engine, lambda _: True)
+    with kept.taken(engine), kept.taken(engine):
+        pass
+    with contextlib.ExitStack() as stack:
+        for _ in range(SIZE):
+            stack.enter_context(engine.connect())
+    sa.event.listen(engine, "close", lambda *_: closed.append(1))
+    monkeypatch.setattr(kept_connections.os, "getpid", lambda: 1)
+    kept.give_back()
+    assert (len(kept), engine.pool.checkedout(), closed) == (0, 0, [])
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_none_rests_that_is_older_than_a_lost_one(engine, looks, is_closed):
+    kept = KeptConnections(engine, lambda _: True)
+    with kept.taken(engine):
+        with kept.taken(engine):
+            pass
+        if is_closed:
+            kept.give_back()
+        else:
+            with pytest.raises(sa.exc.ResourceClosedError), kept.taken(engine) as plain:
+                lose(plain)
+    del looks[:]
+    use(kept, engine)
+    assert len(looks) == 1
