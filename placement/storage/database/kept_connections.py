@@ -13,10 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
-from sqlalchemy.pool import PoolProxiedConnection, QueuePool
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection, QueuePool
 
 #: seconds
 _LONGEST = 1.0
+#: key in the `info` of a connection: when it was made
+_MADE = "berth_made"
 #: when a connection came from the pool, the process that it belongs to, and the connection
 _Rested = tuple[float, int, sa.Connection]
 
@@ -41,6 +45,7 @@ class KeptConnections:
         self._asking: collections.deque[None] = collections.deque()
         #: the pool has to look at connections that came from it before this time
         self._outdated = -math.inf
+        self._losses = _replace_older(engine)
 
     def __len__(self) -> int:
         """Return how many rest."""
@@ -50,16 +55,18 @@ class KeptConnections:
     def taken(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         """Take a connection; after a failure the pool gets it back, and looks at it.
 
-        If it is lost, the pool also looks at the others, which the server may have lost as well.
+        If the server has ended it, it may have ended all: none that was open then is used again.
 
         :param engine: this one, or one with other options
         """
         since, process, plain = self._take() if engine is self._engine else _from_pool(engine)
         try:
             yield plain
-        except BaseException:
+        except BaseException as error:
             if plain.closed or plain.invalidated:
                 self._outdated = time.monotonic()
+            if isinstance(error, DBAPIError) and error.connection_invalidated:
+                self._losses.append(time.monotonic())
             plain.close()
             raise
         if engine is self._engine and self._may_rest(since, plain):
@@ -117,6 +124,22 @@ class KeptConnections:
         self._outdated = time.monotonic()
         while self._resting:
             self._give_one_back()
+
+
+def _replace_older(engine: sa.Engine) -> collections.deque[float]:
+    """Have the pool replace what was made before the last of these times, when it hands it out."""
+    losses = collections.deque([-math.inf], maxlen=1)
+
+    @event.listens_for(engine, "connect")
+    def connect(connection: object, record: ConnectionPoolEntry) -> None:
+        record.info[_MADE] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def checkout(connection: object, record: ConnectionPoolEntry, proxy: object) -> None:
+        if record.info[_MADE] < losses[0]:
+            raise DisconnectionError("The server may have ended all sessions")
+
+    return losses
 
 
 def _from_pool(engine: sa.Engine) -> _Rested:

@@ -43,6 +43,11 @@ def lose(plain):
     raise sa.exc.ResourceClosedError
 
 
+def end_session(plain):
+    plain.invalidate()
+    raise sa.exc.DBAPIError("SELECT 1", None, Exception(), connection_invalidated=True)
+
+
 def test_it_rests_for_a_second_after_the_pool_has_looked_at_it(engine, looks, monkeypatch):
     kept = KeptConnections(engine, lambda _: True)
     use(kept, engine)
@@ -141,3 +146,18 @@ def test_none_rests_that_is_older_than_a_lost_one(engine, looks, is_closed):
     del looks[:]
     use(kept, engine)
     assert len(looks) == 1
+
+
+def test_none_is_used_that_was_open_when_the_server_ended_one(engine):
+    kept = KeptConnections(engine, None)
+    with kept.taken(engine), kept.taken(engine), kept.taken(engine) as plain:
+        with pytest.raises(sa.exc.DBAPIError), kept.taken(engine) as other:
+            end_session(other)
+        before = plain.connection.dbapi_connection
+    with kept.taken(engine) as one, kept.taken(engine) as two, kept.taken(engine) as three:
+        used = {each.connection.dbapi_connection for each in (one, two, three)}
+    assert before not in used
+    # those that are made since then stay
+    use(kept, engine)
+    with kept.taken(engine) as one:
+        assert one.connection.dbapi_connection in used
