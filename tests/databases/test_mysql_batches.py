@@ -104,6 +104,19 @@ def test_a_session_that_takes_one_statement_at_a_time_gets_no_more(
     assert messages[-1] == "COMMIT"
 
 
+@pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES"])
+def test_nobody_ends_a_text_in_a_list(session, mode):
+    """Neither in a message of several statements, nor with a cursor of PyMySQL before 1.2."""
+    text = "x'); SELECT 1; -- \\'"
+    with session.cursor() as cursor:
+        cursor.execute("SET SESSION sql_mode = %s", (mode,))
+        cursor.execute("SELECT %s IN %s", (text, (text,)))
+        assert cursor.fetchall() == ((1,),)
+        assert not cursor.nextset()
+    one = batches.run(session, [("SELECT %s IN %s", (text, (text,)), False)])[0]
+    assert one.fetchall() == [(1,)]
+
+
 def test_a_connection_that_ended_between_the_messages_is_not_noticed(service, monkeypatch):
     ending(monkeypatch, service)
     expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)

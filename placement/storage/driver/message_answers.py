@@ -58,11 +58,22 @@ def is_told(error: Exception) -> bool:
 
 @functools.cache
 def connection_class() -> type[Any]:
-    """Return PyMySQL's class of connections, with `answers` and `is_heard`."""
+    """Return PyMySQL's class of connections, with `answers`, `is_heard` and a safe `literal`."""
     # MySQL's driver is an optional dependency
     from pymysql import connections, err
 
     class MessageConnection(connections.Connection):
+        def literal(self, obj: Any) -> str:
+            """Return a cursor's value as the server reads it, in a tuple, too.
+
+            PyMySQL before 1.2 writes backslashes into a tuple's texts even if the server's mode is
+            NO_BACKSLASH_ESCAPES: then what follows a quotation mark would be run.
+            """
+            if type(obj) is tuple:
+                return "(" + ",".join([self.literal(one) for one in obj]) + ")"
+            written: str = super().literal(obj)
+            return written
+
         def answers(self, sent: bytes) -> Iterator[MessageResult]:
             """Send a message; yield the answer to each of its statements.
 
