@@ -104,6 +104,12 @@ def test_a_session_that_takes_one_statement_at_a_time_gets_no_more(
     assert messages[-1] == "COMMIT"
 
 
+def test_it_serves_in_the_sql_mode_of_another_database(new_database):
+    service = Service(new_database(empty=True), placement_database__mysql_sql_mode="ORACLE")
+    fill(service)
+    assert service.get(f"/allocations/{HOLDER}").json["consumer_generation"] == 2
+
+
 @pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES"])
 def test_nobody_ends_a_text_in_a_list(session, mode):
     """Neither in a message of several statements, nor with a cursor of PyMySQL before 1.2."""

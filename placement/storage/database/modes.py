@@ -20,6 +20,8 @@ from placement.storage.driver.postgresql_sessions import (
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+#: in the SQL mode ORACLE, `BEGIN` begins a block of statements
+_MYSQL = "START TRANSACTION"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +48,7 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
     if engine.dialect.name == "sqlite":
         return Mode(engine, _sending("BEGIN")), Mode(engine, _sending("BEGIN IMMEDIATE"))
     if engine.dialect.driver == "pymysql":
-        return Mode(engine, _sending("BEGIN")), Mode(engine, _begin_pymysql_write, "COMMIT")
+        return Mode(engine, _sending(_MYSQL)), Mode(engine, _begin_pymysql_write, "COMMIT")
     if engine.dialect.name in MYSQL:
         return Mode(engine, _begin_nothing), Mode(engine, _begin_mysql_write)
     if engine.dialect.driver == "psycopg":
@@ -101,4 +103,4 @@ def _begin_mysql_write(connection: Connection, longer: bool) -> None:
 
 def _begin_pymysql_write(connection: Connection, longer: bool) -> None:
     _begin_mysql_write(connection, longer)
-    connection.begin("BEGIN")
+    connection.begin(_MYSQL)
