@@ -32,6 +32,7 @@ from typing import Any
 from tests import leftovers
 from tests.faults.running import ROOT, RunningService
 from tests.faults.running import running as in_an_interpreter
+from tests.quick.forked import name_test
 
 #: what a service imports while it starts, and what it imports in some environments only
 MODULES = (
@@ -161,6 +162,7 @@ def _fork(start: Start) -> int:
         os._exit(1)
     os.environ.clear()
     os.environ.update(start.environ)
+    name_test()
     os.chdir(start.folder)
     with open(os.devnull, "rb") as nothing, open(start.log, "ab") as log:
         os.dup2(nothing.fileno(), 0)

@@ -106,8 +106,9 @@ def _executed(files: Iterable[Path], root: Path) -> Iterator[tuple[str, str, fro
                     lines = numbits_to_nums(numbits)
                     names = {functions.executing(line) for line in lines} - {MODULE}
                     known[path, numbits] = frozenset(names)
-                # in a program the setting names the test, and nothing else does
-                yield name_of(context.partition("|")[0]), path, known[path, numbits]
+                # a forked process has its own test behind that of its parent
+                test = context.rpartition("|tests/")
+                yield name_of("".join(test[1:]).removeprefix("|")), path, known[path, numbits]
         database.close()
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests import leftovers
 from tests.patience import PATIENCE
+from tests.quick.forked import name_test
 
 IMPORTED = "tests.functional.compute.imported"
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -104,6 +105,7 @@ def _run(main, arguments, environ, out, err):
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
     os.environ.clear()
     os.environ.update(environ)
+    name_test()
     sys.exit(main(arguments))
 
 

@@ -48,7 +48,8 @@ def test_a_run_is_recorded_by_function_and_test(tmp_path):
         ("", f"{root}/placement/lanes.py", [6]),
         (f"{one}[a]", "/usr/lib/flask.py", [1]),
     )
-    leave(folder, "executed.program", (two, "/env/site-packages/placement/lanes.py", [6]))
+    forked = f"{one}[a|b]|{two}[a|b]"
+    leave(folder, "executed.program", (forked, "/env/site-packages/placement/lanes.py", [6]))
     lines = [[f"{one}[a]", 1.0, True], [f"{one}[b]", 2.0, True], [two, 0.5, True]]
     skipped = ["tests/test_x.py::test_skipped", 0.1, False]
     (folder / "seconds.gw0").write_text("\n".join(map(json.dumps, [*lines, skipped])))
