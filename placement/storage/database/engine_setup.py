@@ -209,8 +209,7 @@ def time_statements(engine: sa.Engine, statements: StatementCount) -> None:
     It costs some microseconds for each statement.
     """
     for moment in ("do_connect", "before_cursor_execute"):
-        # first, as what connects ends the calls of others
-        event.listen(engine, moment, statements.begin, insert=True)
+        event.listen(engine, moment, statements.begin)
     # an error may also come before anything was sent: then `begin` wasn't called
     for moment in ("connect", "after_cursor_execute", "handle_error"):
         event.listen(engine, moment, statements.end)

@@ -45,10 +45,8 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
 
     if engine.dialect.driver == "pymysql":
         end_only_what_is_open(engine)
-
-        @event.listens_for(engine, "do_connect")
-        def open_connection(dialect: Any, record: Any, given: Any, named: Any) -> Any:
-            return connection_class()(*given, **named)
+        # no listener of `do_connect`, which would end the calls of others
+        engine.dialect.connect = connection_class()  # type: ignore[method-assign]
 
     # before SQLAlchemy finds out what the mode says of quotation marks
     @event.listens_for(engine, "connect", insert=True)
