@@ -12,7 +12,6 @@ services end with it.
 
 import atexit
 import contextlib
-import ctypes
 import dataclasses
 import functools
 import gc
@@ -32,6 +31,7 @@ from typing import Any
 from tests import leftovers
 from tests.faults.running import ROOT, RunningService
 from tests.faults.running import running as in_an_interpreter
+from tests.parents import end_with_parent
 from tests.quick.forked import name_test
 
 #: what a service imports while it starts, and what it imports in some environments only
@@ -43,8 +43,6 @@ MODULES = (
     "placement.storage.schema.schema_upgrade",
 )
 OPTIONAL = ("psycopg", "pymysql", "MySQLdb", "osprofiler.web")
-#: option of prctl: the signal that a process gets when its parent ends
-PR_SET_PDEATHSIG = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +155,7 @@ def _fork(start: Start) -> int:
     child = os.fork()
     if child:
         return child
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     if os.getppid() != parent:
         os._exit(1)
     os.environ.clear()

@@ -16,6 +16,9 @@ import compute.osc
 
 # what a forked process needs to begin
 from tests.openstackclient import programs
+from tests.parents import end_with_parent_and_children
+
+end_with_parent_and_children()
 
 #: nothing answers there
 NOWHERE = {"OS_AUTH_TYPE": "admin_token", "OS_TOKEN": "t", "OS_ENDPOINT": "http://127.0.0.1:1"}

@@ -10,6 +10,9 @@ import pkgutil
 
 from compute.cli import commands
 from placement.app import import_all, list_rules
+from tests.parents import end_with_parent_and_children
+
+end_with_parent_and_children()
 
 for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
     importlib.import_module(module.name)
