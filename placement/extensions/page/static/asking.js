@@ -13,7 +13,8 @@ export class Asking {
     /** what is shown, as text; null while a question is open, or was refused */
     this.shown = null;
     this.isStale = false;
-    this.isAsking = false;
+    /** what stops the question that is open; null if none is */
+    this.open = null;
     this.pace = new Pace();
   }
 
@@ -42,19 +43,17 @@ export class Asking {
 
   /** Ask again what changed meanwhile, if it is time for that. What is shown stays until then. */
   async refresh() {
-    if (!this.isStale || this.shown === null || this.isAsking || this.pace.rests) return;
+    if (!this.isStale || this.shown === null || this.open || this.pace.rests) return;
     this.isStale = false;
-    this.isAsking = true;
     await this.ask((error) => {
       // the top of the page says that the service is away
       if (error.passes) this.isStale = true;
       else this.fail(error);
     });
-    this.isAsking = false;
   }
 
   async ask(failed) {
-    const { signal } = this.stop;
+    const { signal } = (this.open = this.stop);
     try {
       // what is shown already stays: it may be whole
       const first = (answer) => !signal.aborted && this.shown === null && this.tell(answer);
@@ -62,6 +61,8 @@ export class Asking {
       if (!signal.aborted) this.tell(answer);
     } catch (error) {
       if (!signal.aborted && error.status !== 401) failed(error);
+    } finally {
+      if (this.open?.signal === signal) this.open = null;
     }
   }
 
@@ -69,8 +70,9 @@ export class Asking {
   tell(answer) {
     const text = JSON.stringify(answer, (_, value) => (value instanceof Map ? [...value] : value));
     if (text === this.shown) return;
-    keeping(this.node, () => show(this.node, this.drawn(answer)));
     this.shown = text;
+    // while somebody presses something of it, it waits: meanwhile another question may be asked
+    keeping(this.node, () => this.shown === text && show(this.node, this.drawn(answer)));
   }
 
   fail(error) {
