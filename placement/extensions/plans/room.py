@@ -23,7 +23,7 @@ from placement.extensions.plans.draft_plan import (
 )
 from placement.extensions.plans.least_moves import at_most, most_with, shortages
 from placement.extensions.plans.looking import Places
-from placement.extensions.plans.occupants import Occupants
+from placement.extensions.plans.occupants import Occupant, Occupants
 from placement.extensions.plans.planner import MovePlan, MovePlanner
 from placement.extensions.plans.relaxed import ALL, Relaxed
 from placement.extensions.plans.terms import Terms, check_terms
@@ -207,13 +207,22 @@ class _RoomSearch:
         wanted = {name: amount * self._wanted.count for name, amount in demand.items()}
         for name, amount, free in shortages(self._cloud, wanted):
             class_id = self._cloud.names.class_ids[name]
-            for one in self._holders.of_consumers(list(self._requests)):
+            for one in self._asking():
                 held = amount_of([one], class_id)
                 if one.movable and held:
                     free += max(held - one.request.demand.get(name, 0), 0)
-            if free < amount:
+            if free < amount and self._holders.complete:
                 return name, amount, free
         return None
+
+    def _asking(self) -> list[Occupant]:
+        """Return who asks for what, having noted whether they hold what they held in the cloud."""
+        found = self._holders.of_consumers(list(self._requests))
+        self._holders.of_trees({home for one in found for home in one.homes})
+        if len(found) < len(self._requests):
+            # who is missing may have held something
+            self._holders.complete = False
+        return found
 
     def _least(self) -> int | None:
         """Return how many moves it takes at least; None: even all of them wouldn't be enough."""

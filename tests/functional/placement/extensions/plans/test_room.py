@@ -282,7 +282,8 @@ def test_who_keeps_its_share_of_a_pool_makes_no_room_there(service):
     for query in ("resources=VCPU:1,DISK_GB:3", "resources=DISK_GB:3"):
         answer = room(service, query)
         assert (answer["verdict"], answer["exact"]) == ("impossible", True)
-    # nor is what the first of several take there for the others
+    # nor is what the first of several take there for the others; disk alone is no room
+    provider(service, "d", D, DISK_GB=1)
     answer = room(service, "resources=VCPU:1,DISK_GB:1", count=3)
     assert (answer["verdict"], answer["moves"]) == ("unknown", [])
 
@@ -397,6 +398,7 @@ def test_no_plan_counts_on_a_pool_that_is_taken_away(service):
         (f"resources=VCPU:4&in_tree={A}", {"movable": {"except": [TWO]}}),
         (f"resources=VCPU:8&in_tree={A}", {}),
         ("resources=VCPU:4", {"movable": {"only": [ONE]}}),
+        ("resources=VCPU:1", {"count": 9, "requests": {ONE: "resources=VCPU:1"}}),
     ],
 )
 def test_who_leaves_during_the_question_proves_nothing(three, monkeypatch, query, terms):
