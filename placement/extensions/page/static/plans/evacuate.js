@@ -1,7 +1,7 @@
 /** Can these hosts be emptied, and where would everybody go? */
 
 import { element } from "../dom.js";
-import { toConsumer, toOwned, toTree, withNames } from "../links.js";
+import { reasonOf, toConsumer, toOwned, toTree, withNames } from "../links.js";
 import { ifOf, names } from "../model/asked.js";
 import { rootsOf } from "../model/hosts.js";
 import { holdingsOf } from "../model/owners.js";
@@ -31,7 +31,7 @@ export const evacuateKind = {
       return { answer, held, moves: evacuationMoves(answer.moves, held, (uuid) => rootOf(live.cloud, uuid)) };
     } catch (error) {
       if (signal.aborted) throw error;
-      return { answer, untold: `Who moves from where can't be told. ${error.message}` };
+      return { answer, untold: `Who moves from where can't be told. ${reasonOf(error)}` };
     }
   },
   drawn: ({ answer, untold, held = {}, moves = [] }) => [
