@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -207,22 +207,20 @@ class _RoomSearch:
         wanted = {name: amount * self._wanted.count for name, amount in demand.items()}
         for name, amount, free in shortages(self._cloud, wanted):
             class_id = self._cloud.names.class_ids[name]
-            for one in self._asking():
+            asking = self._holders.of_consumers(list(self._requests))
+            for one in asking:
                 held = amount_of([one], class_id)
                 if one.movable and held:
                     free += max(held - one.request.demand.get(name, 0), 0)
-            if free < amount and self._holders.complete:
+            if free < amount and self._hold_the_same(asking):
                 return name, amount, free
         return None
 
-    def _asking(self) -> list[Occupant]:
-        """Return who asks for what, having noted whether they hold what they held in the cloud."""
-        found = self._holders.of_consumers(list(self._requests))
-        self._holders.of_trees({home for one in found for home in one.homes})
-        if len(found) < len(self._requests):
-            # who is missing may have held something
-            self._holders.complete = False
-        return found
+    def _hold_the_same(self, asking: Sequence[Occupant]) -> bool:
+        """Say whether all who have a request of their own hold what they held in the cloud."""
+        self._holders.of_trees({home for one in asking for home in one.homes})
+        # who is missing may have held something
+        return len(asking) == len(self._requests) and self._holders.complete
 
     def _least(self) -> int | None:
         """Return how many moves it takes at least; None: even all of them wouldn't be enough."""

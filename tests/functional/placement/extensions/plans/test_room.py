@@ -405,16 +405,29 @@ def test_who_leaves_during_the_question_proves_nothing(three, monkeypatch, query
     """At the moment of the cloud, ONE holds something that it could hold elsewhere."""
     provider(three, "d", D, VCPU=3)
     hold(three, numbered("c", 5), **{D: {"VCPU": 2}})
-    clouds = WhatIf.before_and_after
-
-    def before_it_leaves(what_if):
-        found = clouds(what_if)
-        expect(three.delete(f"/allocations/{ONE}"), 204)
-        return found
-
-    monkeypatch.setattr(WhatIf, "before_and_after", before_it_leaves)
+    _then(monkeypatch, lambda: expect(three.delete(f"/allocations/{ONE}"), 204))
     answer = room(three, query, **terms)
     assert (answer["verdict"], answer["exact"]) == ("unknown", False)
+
+
+def test_who_is_resized_during_the_question_proves_nothing(three, monkeypatch):
+    provider(three, "d", D, VCPU=1)
+    smaller = holding({A: {"VCPU": 1}}, generation=1)
+    _then(monkeypatch, lambda: expect(three.put(f"/allocations/{ONE}", smaller), 204))
+    answer = room(three, "resources=VCPU:1", count=9, requests={ONE: "resources=VCPU:1"})
+    assert (answer["verdict"], answer["exact"]) == ("unknown", False)
+
+
+def _then(monkeypatch, act):
+    """Let something happen after the cloud is read."""
+    clouds = WhatIf.before_and_after
+
+    def read(what_if):
+        found = clouds(what_if)
+        act()
+        return found
+
+    monkeypatch.setattr(WhatIf, "before_and_after", read)
 
 
 @pytest.mark.parametrize(
