@@ -9,7 +9,7 @@ import signal
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from rich.console import Console
@@ -28,8 +28,8 @@ from compute.demo.provider_drawing import Amounts, Picture, PlacementAPI
 #: what moves to the NUMA nodes, and what stays
 MOVING = ("VCPU", "MEMORY_MB")
 STAYING = ("DISK_GB",)
-#: what ends the demonstration
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: what ends the demonstration; the last one comes when its terminal is closed
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class DemoHost:
@@ -185,6 +185,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     end_at_signals()
     try:
         with contextlib.ExitStack() as stack:
+            if arguments.stay:
+                stack.enter_context(_ctrl_c_of_its_own())
             if arguments.keep:
                 folder = pathlib.Path(arguments.keep).absolute()
                 folder.mkdir(parents=True, exist_ok=True)
@@ -251,6 +253,33 @@ def _tell_of_machines(
     tell(console, service, sockets, drawing)
 
 
+@contextlib.contextmanager
+def _ctrl_c_of_its_own() -> Iterator[None]:
+    """Let Ctrl+C reach this process alone: tox, which gets it too, would report a failure."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        yield
+        return
+    try:
+        group = os.getpgrp()
+        if group == os.getpid() or group != os.tcgetpgrp(terminal):
+            yield
+            return
+        # one gives the terminal back; at the other (Ctrl+Z) no shell would take it
+        for each in (signal.SIGTTOU, signal.SIGTSTP):
+            signal.signal(each, signal.SIG_IGN)
+        os.setpgid(0, 0)
+        os.tcsetpgrp(terminal, os.getpgrp())
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # the terminal is closed
+                os.tcsetpgrp(terminal, group)
+    finally:
+        os.close(terminal)
+
+
 class Ended(Exception):
     """Somebody asked the demonstration to end."""
 
@@ -262,7 +291,9 @@ class Ended(Exception):
 def end_at_signals() -> None:
     """Raise Ended at the first signal. Later ones are ignored: terminals and tox send several."""
     for each in _SIGNALS:
-        signal.signal(each, _end)
+        # nohup lets a program stay when the terminal is closed
+        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, _end)
 
 
 def _end(number: int, _: FrameType | None) -> None:

@@ -2,6 +2,7 @@
 
 import configparser
 import contextlib
+import os
 import re
 import signal
 import subprocess
@@ -32,8 +33,16 @@ sys.exit(story.main(sys.argv[1:]))
 """
 
 
+#: starts it as tox does, in the terminal's foreground, and takes Ctrl+C for a failure
+AS_TOX = f"""
+import fcntl, subprocess, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+sys.exit(subprocess.call([sys.executable, "-c", {SHORT!r}, *sys.argv[1:]]))
+"""
+
+
 @contextlib.contextmanager
-def started(folder, *options, run=("-m", "compute.demo")):
+def started(folder, *options, run=("-m", "compute.demo"), **popen):
     """Start the demonstration; give the process, and a function that returns what it printed."""
     (folder / "tmp").mkdir()
     log = folder / "demo.log"
@@ -42,7 +51,9 @@ def started(folder, *options, run=("-m", "compute.demo")):
     environ = {name: value for name, value in environ.items() if not name.startswith("OS_")}
     with (
         log.open("w") as output,
-        subprocess.Popen(command, cwd=folder, env=environ, stdout=output, stderr=output) as process,
+        subprocess.Popen(
+            command, cwd=folder, env=environ, stdout=output, stderr=output, **popen
+        ) as process,
     ):
         try:
             yield process, log.read_text
@@ -81,9 +92,14 @@ def left_nothing_but_a_drawing(folder, api, said):
 
 
 def test_it_ends_in_a_word_and_leaves_nothing(tmp_path):
-    with started(tmp_path, run=("-c", SHORT)) as (process, said):
+    keyboard, terminal = os.openpty()
+    of_it = {"stdin": terminal, "start_new_session": True}
+    with started(tmp_path, run=("-c", AS_TOX), **of_it) as (process, said):
         api = said_when(process, said, PAGE).removesuffix("/berth/v1/ui/")
-        end(process, said, signal.SIGTERM)
+        os.write(keyboard, b"\x03")
+        assert process.wait(PATIENCE) == 0, said()
+    os.close(keyboard)
+    os.close(terminal)
     assert left_nothing_but_a_drawing(tmp_path, api, said)
 
 
