@@ -1,5 +1,6 @@
 """Keys of the WSGI environment that Berth's layers share, media types, paths, and URLs."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -59,6 +60,8 @@ CANDIDATES = "placement.candidates"
 DATABASE_SECONDS = "placement.database_seconds"
 
 
+#: what a header must not contain
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 #: characters that a logged path shows unescaped: printable ASCII except blank, `"` and `%`
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
 
@@ -82,7 +85,10 @@ def path_with_query(environ: Environ) -> str:
 
 
 def absolute_url(environ: Environ, path: str) -> str:
-    """Return the URL of a path of this service: scheme, host, mount point and path."""
+    """Return the URL of a path of this service: scheme, host, mount point and path.
+
+    It has no control characters, so that a header can hold it.
+    """
     scheme = environ["wsgi.url_scheme"]
     host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
     default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
@@ -90,4 +96,6 @@ def absolute_url(environ: Environ, path: str) -> str:
         host = host.removesuffix(default_port)
     # a name in the path may end with a newline, which a header must not contain
     path = quote(environ.get("SCRIPT_NAME", "") + path, encoding="latin-1")
-    return f"{scheme}://{host}{path}"
+    url = f"{scheme}://{host}{path}"
+    # a server or a proxy may leave a folded line in them
+    return url if url.isprintable() else _CONTROL.sub(lambda found: quote(found[0]), url)

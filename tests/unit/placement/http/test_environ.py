@@ -43,3 +43,11 @@ def test_an_absolute_url_has_the_host_of_the_request(given, url):
 )
 def test_the_logged_url_has_mount_point_path_and_query(given, logged):
     assert path_with_query(given) == logged
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"HTTP_HOST": "a\r\n X: b"}, {"HTTP_HOST": "a\0"}, {"wsgi.url_scheme": "http\nX: b://"}],
+)
+def test_an_absolute_url_has_no_control_characters(given):
+    assert absolute_url(environ() | given, "/traits/A").isprintable()
