@@ -209,14 +209,17 @@ def is_too_large(error: DBAPIError) -> bool:
 
 
 def is_longer(error: DBAPIError, longest: float) -> bool:
-    """Return whether the values of the failed statement alone take more than so many characters.
+    """Return whether the values of the failed statement alone take more than so many bytes.
 
     If the statement was to store many rows, each row is measured by itself: a driver sends only as
     many rows at a time as the server takes.
     """
     rows: Any = error.params if error.ismulti else [error.params or ()]
     return any(
-        sum(len(str(value)) for value in (row.values() if isinstance(row, Mapping) else row))
+        sum(
+            len(str(value).encode(errors="replace"))
+            for value in (row.values() if isinstance(row, Mapping) else row)
+        )
         > longest
         for row in rows
     )

@@ -84,6 +84,8 @@ def test_drivers_say_in_their_own_ways_that_a_statement_is_too_large(origin, wan
         (("x" * 9, "y" * 9), False, True),
         ({"one": "x" * 9, "other": "y" * 9}, False, True),
         (("x" * 9,), False, False),
+        # bytes count
+        (("é" * 9,), False, True),
         (None, False, False),
         # a connection that is lost while many rows are sent is no fault of the request
         ([("x" * 9,), ("y" * 9,)], True, False),
