@@ -193,6 +193,8 @@ class PostgreSQL(Server):
             "max_wal_senders": "0",
             "shared_buffers": "64MB",
             "deadlock_timeout": "100ms",
+            # in its folder, which is removed: a killed server leaves what is elsewhere
+            "dynamic_shared_memory_type": "mmap",
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
         return [self._program("postgres"), "-D", str(self.data), *options]
