@@ -70,7 +70,6 @@ def test_a_plan_is_told(openstack):
         ("survives --lost host3 --constraints not_on.json", 3, "impossible"),
         ("survives --lost host3 --lost host4", 3, "impossible"),
         ("survives --together 2 --if more.json", 0, "possible"),
-        ("survives --each aggregate", 0, "possible"),
     ],
 )
 def test_verdicts_and_codes(openstack, tmp_path, options, code, verdict):
@@ -82,6 +81,11 @@ def test_verdicts_and_codes(openstack, tmp_path, options, code, verdict):
     done, out, err = openstack(f"openstack capacity {options} -f value -c verdict")
 
     assert (done, out, err) == (code, f"{verdict}\n", "")
+
+
+def test_a_loss_of_nothing_is_refused(openstack):
+    refused = 2, "", "each: there is no aggregate of hosts to lose.\n"
+    assert openstack("openstack capacity survives --each aggregate") == refused
 
 
 @pytest.mark.parametrize("form", ["table", "json", "yaml", "csv", "value"])
