@@ -42,7 +42,8 @@ from placement.policies.enforcement import Policy as Policy
 from placement.policies.enforcement import enforcer
 from placement.policies.enforcement import why_unusable as why_unusable
 from placement.searching import LazySearch
-from placement.storage.database.engine import RACE, Database, DatabaseSettings
+from placement.storage.database.causes import RACE
+from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.driver.failures import CAUSES
 from placement.storage.feed.feed_watch import FeedWatch
 from placement.storage.schema import readiness

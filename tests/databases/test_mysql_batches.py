@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from placement.storage.driver.message_answers import connection_class
 from tests.databases.questions import ask
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import EMPTY, HOLDER, NEW, ROOT, expect, fill, holding
@@ -148,18 +149,19 @@ def test_a_connection_that_is_lost_with_the_commit_is_told_unless_the_write_may_
 
 def losing(monkeypatch, stored):
     """Let the next message with COMMIT be lost with the connection: it is stored, or not."""
-    send = batches._answers
+    connections = connection_class()
+    send = connections.answers
 
     def lose(connection, text):
         if not text.endswith(b"COMMIT"):
             return send(connection, text)
-        monkeypatch.setattr(batches, "_answers", send)
+        monkeypatch.setattr(connections, "answers", send)
         if stored:
             list(send(connection, text))
         connection._force_close()
         raise pymysql.OperationalError(2013, "the connection was lost")
 
-    monkeypatch.setattr(batches, "_answers", lose)
+    monkeypatch.setattr(connections, "answers", lose)
 
 
 def ending(monkeypatch, service):

@@ -26,11 +26,11 @@ from placement.errors import (
     LostRace,
     OutcomeUnknown,
     PlacementError,
-    TooMuchAtOnce,
     ValueNotStorable,
 )
 from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.assumptions import Unusual
+from placement.storage.database.causes import cause_of, is_unreadable
 from placement.storage.database.compiled import Awaited, Compiled, Rows
 from placement.storage.database.connection import Connection as Connection
 from placement.storage.database.engine_setup import (
@@ -42,7 +42,7 @@ from placement.storage.database.engine_setup import (
     time_statements,
 )
 from placement.storage.database.kept_connections import KeptConnections
-from placement.storage.database.lock_waits import LockWaits, StillLocked
+from placement.storage.database.lock_waits import LockWaits
 from placement.storage.database.modes import Mode, modes
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.driver.dialects import LONGEST_LOCK
@@ -54,9 +54,6 @@ from placement.storage.driver.failures import (
     LOCK_TIMEOUT,
     OUTAGES,
     failure_of,
-    is_longer,
-    is_not_storable,
-    is_too_large,
     is_unreachable,
     words_of,
 )
@@ -80,8 +77,6 @@ _OVERFLOW = 10
 _MOST_OVERTAKEN = 2
 #: how many connections of an unbounded pool may wait for others' locks
 _MOST_WAITING = 50
-#: the cause of a further try after an operation raised LostRace because its locks were outdated
-RACE = "race"
 
 
 class Database:
@@ -384,12 +379,12 @@ class Database:
                 assumes, now = False, self._clock()
                 continue
             except (DBAPIError, LostRace) as error:
-                if connection is not None and connection.has_assumed and _is_unreadable(error):
+                if connection is not None and connection.has_assumed and is_unreadable(error):
                     assumes, now = False, self._clock()
                     continue
                 committing |= connection is not None and connection.is_ending
                 repeatable = connection is not None and connection.is_repeatable
-                cause = _cause_of(error, committing and not repeatable, longest_statement)
+                cause = cause_of(error, committing and not repeatable, longest_statement)
                 failure: Exception = error
             except (PlacementError, PoolExhausted) as error:
                 if doubtful:
@@ -481,30 +476,3 @@ class Database:
         """Close all connections that nobody uses."""
         self.kept.give_back()
         self.engine.dispose()
-
-
-def _is_unreadable(error: Exception) -> bool:
-    """Return whether the server can't read a value: the usual way finds out if it needs to."""
-    return isinstance(error, DBAPIError) and is_not_storable(error)
-
-
-def _cause_of(error: DBAPIError | LostRace, committing: bool, longest: float) -> str:
-    """Name the cause of a temporary failure. Raises the error if it is not temporary.
-
-    :param longest: the longest statement that the server takes, in bytes
-    """
-    if isinstance(error, LostRace):
-        return LOCK_TIMEOUT if isinstance(error, StillLocked) else RACE
-    if is_not_storable(error):
-        raise ValueNotStorable() from error
-    if is_too_large(error):
-        raise TooMuchAtOnce() from error
-    cause = failure_of(error)
-    if committing and cause == DISCONNECT:
-        LOG.error("A connection was lost while a change was stored: %s", words_of(error.orig))
-        raise OutcomeUnknown() from error
-    if cause == DISCONNECT and is_longer(error, longest):
-        raise TooMuchAtOnce() from error
-    if cause is None:
-        raise error
-    return cause

@@ -47,7 +47,7 @@ def run(connection: Any, calls: Sequence[Call]) -> list[MessageResult]:
                 continue
             texts = [_written(connection, text, values) for text, values, _ in message]
             sent = ";".join(texts).encode(connection.encoding)
-            for result in _answers(connection, sent):
+            for result in connection.answers(sent):
                 found.append(result)
     except Exception as error:
         number = error.args[0] if error.args else None
@@ -89,10 +89,6 @@ def _literal(connection: Any, value: Any) -> str:
         return "(" + ",".join([_literal(connection, one) for one in value]) + ")"
     written: str = connection.escape(value)
     return written
-
-
-def _answers(connection: Any, sent: bytes) -> Iterator[MessageResult]:
-    return connection.answers(sent)
 
 
 def stopped_before_the_last(error: BaseException) -> bool:
