@@ -33,12 +33,12 @@ from placement.http.environ import (
     CONTEXT,
     EXTENSION,
     JSON,
-    PREFIX,
     ROUTE,
     VERSION,
     Environ,
     StartResponse,
     WSGIApplication,
+    is_below_prefix,
     template_of,
 )
 from placement.http.services import Services
@@ -55,11 +55,6 @@ _END = 0
 VERSION_HEADER = "openstack-api-version"
 #: how an answer names the version that was served
 _SERVED = {version: f"placement {microversions.name(version)}" for version in microversions.HISTORY}
-
-
-def is_below_prefix(path: str) -> bool:
-    """Return whether the path is that of an extension."""
-    return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 class _Paths:

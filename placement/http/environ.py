@@ -66,6 +66,11 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
 
 
+def is_below_prefix(path: str) -> bool:
+    """Return whether the path is that of an extension."""
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
+
+
 def template_of(path: str) -> str:
     """Return a path of the route table as documents write it: `/traits/{name}`."""
     return path.replace("<", "{").replace(">", "}")

@@ -92,15 +92,3 @@ def test_the_client_chooses_among_the_forms(accept, form):
 def test_clients_that_accept_no_form_are_rejected():
     with pytest.raises(NotAcceptable, match="Only application/json, application/x-ndjson is"):
         dispatch.accepted({"HTTP_ACCEPT": "text/html"}, (JSON, NDJSON))
-
-
-@pytest.mark.parametrize("path", ["/berth/v1", "/berth/v1/", "/berth/v1/claims", "/berth/v1//"])
-def test_a_path_below_the_prefix_is_that_of_an_extension(path):
-    assert dispatch.is_below_prefix(path)
-
-
-@pytest.mark.parametrize(
-    "path", ["", "/", "/berth", "/berth/", "/berth/v10", "/x/berth/v1", "berth/v1"]
-)
-def test_a_path_beside_the_prefix_is_not(path):
-    assert not dispatch.is_below_prefix(path)

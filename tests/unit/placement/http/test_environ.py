@@ -1,8 +1,8 @@
-"""URLs built from the WSGI environment (rest-api.md 1.9)."""
+"""Paths, and URLs built from the WSGI environment (rest-api.md 1.9)."""
 
 import pytest
 
-from placement.http.environ import absolute_url, path_with_query
+from placement.http.environ import absolute_url, is_below_prefix, path_with_query
 
 
 def environ(**more):
@@ -51,3 +51,15 @@ def test_the_logged_url_has_mount_point_path_and_query(given, logged):
 )
 def test_an_absolute_url_has_no_control_characters(given):
     assert absolute_url(environ() | given, "/traits/A").isprintable()
+
+
+@pytest.mark.parametrize("path", ["/berth/v1", "/berth/v1/", "/berth/v1/claims", "/berth/v1//"])
+def test_a_path_below_the_prefix_is_that_of_an_extension(path):
+    assert is_below_prefix(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/berth", "/berth/", "/berth/v10", "/x/berth/v1", "berth/v1"]
+)
+def test_a_path_beside_the_prefix_is_not(path):
+    assert not is_below_prefix(path)
