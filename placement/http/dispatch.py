@@ -94,8 +94,8 @@ class Placement(flask.Flask):
     """The Flask application: calls the endpoint in the route table and renders errors.
 
     It answers in `wsgi_app` itself. Flask's own binds contexts to the thread, looks for hooks and
-    sends signals for each request; endpoints need the environment alone. Werkzeug's
-    map and response would take as long as all else that a small request needs.
+    sends signals for each request; endpoints need the environment alone. Werkzeug's map and its
+    responses would take as long as all else that a small request needs.
     """
 
     def __init__(self, routes: Mapping[str, tuple[Endpoint, ...]], services: Services) -> None:
@@ -158,9 +158,6 @@ class Placement(flask.Flask):
             else microversions.negotiate(header)
         )
         check_length(environ)
-        if path.startswith("//"):
-            # werkzeug would treat several leading slashes as one
-            raise NoSuchRoute("")
 
 
 def _routed_path(path: str) -> str:

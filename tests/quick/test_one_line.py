@@ -33,8 +33,8 @@ CHANGES = [
     ("placement/microversions.py", "        return OLDEST", "        return NEWEST"),
     (
         "placement/http/dispatch.py",
-        '        if path.startswith("//"):',
-        '        if path.startswith("///"):',
+        "                if following is None or not part:",
+        "                if following is None:",
     ),
     (
         "placement/http/entity_tags.py",
