@@ -47,7 +47,7 @@ class StatementDriver:
 
     def batches(self, pooled: PoolProxiedConnection) -> bool:
         """Return whether statements to this connection can go in one message."""
-        return False
+        return pooled.info.get(BATCHES, False)
 
     #: a function that returns whether nothing is open on a connection; None: the pool has to look
     is_free: Callable[[PoolProxiedConnection], bool] | None = None
@@ -91,9 +91,6 @@ class StatementDriver:
 class PyMySQLDriver(StatementDriver):
     """MariaDB's and MySQL's: several statements go in one message."""
 
-    def batches(self, pooled: PoolProxiedConnection) -> bool:
-        return pooled.info.get(BATCHES, False)
-
     def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
         if not self.batches(pooled):
             return super().run(pooled, calls)
@@ -124,9 +121,6 @@ class PsycopgDriver(StatementDriver):
 
         self._cursor, self._batches = RawCursor, postgresql_batches
         self.is_free = _is_idle
-
-    def batches(self, pooled: PoolProxiedConnection) -> bool:
-        return pooled.info.get(BATCHES, False)
 
     def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
         connection = pooled.driver_connection
