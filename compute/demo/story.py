@@ -185,7 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     end_at_signals()
     try:
         with contextlib.ExitStack() as stack:
-            if arguments.stay:
+            if arguments.stay and starter is not None:
                 stack.enter_context(_ctrl_c_of_its_own())
             if arguments.keep:
                 folder = pathlib.Path(arguments.keep).absolute()

@@ -35,8 +35,9 @@ sys.exit(story.main(sys.argv[1:]))
 
 #: starts it as tox does, in the terminal's foreground, and takes Ctrl+C for a failure
 AS_TOX = f"""
-import fcntl, subprocess, sys, termios
+import fcntl, os, subprocess, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.environ["TOX_ENV_NAME"] = "demo"
 sys.exit(subprocess.call([sys.executable, "-c", {SHORT!r}, *sys.argv[1:]]))
 """
 
