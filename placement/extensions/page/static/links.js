@@ -130,7 +130,6 @@ export function withNames(text) {
   return node;
 }
 
-
 names.addEventListener("change", () => {
   for (const node of document.querySelectorAll(".with-names, .named")) drawers.get(node)?.();
 });

@@ -2,7 +2,6 @@
 
 import { element, newId } from "../dom.js";
 
-
 export class Cursor {
   /** @param {Squares} squares @param {object} on what hears of keys: see `Squares` */
   constructor(squares, on) {
