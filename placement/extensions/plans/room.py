@@ -205,9 +205,10 @@ class _RoomSearch:
         """Return a class of which there can't be enough after any moves, see `Room`."""
         demand = self._wanted.request.demand
         wanted = {name: amount * self._wanted.count for name, amount in demand.items()}
-        for name, amount, free in shortages(self._cloud, wanted):
+        short = list(shortages(self._cloud, wanted))
+        asking = self._holders.of_consumers(list(self._requests)) if short else []
+        for name, amount, free in short:
             class_id = self._cloud.names.class_ids[name]
-            asking = self._holders.of_consumers(list(self._requests))
             for one in asking:
                 held = amount_of([one], class_id)
                 if one.movable and held:
