@@ -12,15 +12,14 @@ import collections
 import contextlib
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks import in_process, servers
-from benchmarks.in_process import BERTH, HERE, REFERENCE
-from benchmarks.rest_api import MeasuredService, Stand, room, shown
+from benchmarks import in_process
+from benchmarks.in_process import HERE
+from benchmarks.rest_api import BERTH, REFERENCE, Stand, room, services_of, shown, take_turns
 from benchmarks.rest_cloud import BUSY, OWNER, RestCloud, host, name_based, put_allocations
 from benchmarks.rest_requests import Measure, Request, measures
-from benchmarks.servers import Failed
 from tests.databases.fixtures import KINDS
 
 #: by title of a row, the ratios to reach: whole, and in process. One of them may be missing
@@ -157,28 +156,19 @@ class AtRandom:
         server.request("DELETE", f"/allocations/{name_based(f'random-doomed-{number}')}")
 
 
-def services_of(
+def started(
     stand: Stand, interpreter: str, cloud: RestCloud, stack: contextlib.ExitStack
 ) -> list[dict[str, Any]]:
     """Start the services on their databases; return the whole ones, and those in process."""
-    starts: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
-        BERTH: (
-            lambda: servers.berth(stand.connections[BERTH], stand.folder),
-            (BERTH, sys.executable, HERE, stand),
-        ),
-        REFERENCE: (
-            lambda: servers.reference(interpreter, stand.connections[REFERENCE], stand.folder),
-            (REFERENCE, interpreter, None, stand),
-        ),
-    }
+    programs = {BERTH: (sys.executable, HERE), REFERENCE: (interpreter, None)}
     whole, inside = {}, {}
-    for name, (start, given) in starts.items():
+    for name, start in stand.starts(interpreter).items():
         whole[name] = stack.enter_context(start())
         whole[name].get("/")
         cloud.store(stand.connections[name])
         cloud.plant(whole[name])
         cloud.claim(whole[name], 0)
-        inside[name] = stack.enter_context(in_process.started(*given))
+        inside[name] = stack.enter_context(in_process.started(name, *programs[name], stand))
         for server in (whole[name], inside[name]):
             server.get("/allocation_candidates?resources=VCPU:1&limit=1")
             server.spent()
@@ -192,20 +182,9 @@ def measured(
 
     :param alone: whether the reference isn't asked
     """
-    turns: dict[str, MeasuredService] = {}
-    for name, server in services.items():
-        if name == BERTH or not alone:
-            repeats = measure.repeats if name == BERTH else measure.slow or measure.repeats
-            database = stand.databases[name]
-            turns[name] = MeasuredService(server, database, measure.request, repeats, measure.first)
-    for _ in range(rounds):
-        for name in list(turns):
-            try:
-                turns[name].turn()
-            except Failed:
-                if name == BERTH:
-                    raise
-                del turns[name]
+    asked = {BERTH: services[BERTH]} if alone else services
+    turns = services_of(measure, asked, stand)
+    take_turns(turns, rounds)
     ours = turns[BERTH].cost
     yield f"{shown(1000 * ours.worker)} + {shown(1000 * ours.database)}"
     if REFERENCE in turns:
@@ -244,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cloud = RestCloud(given.hosts, instances=given.hosts)
     with contextlib.ExitStack() as stack:
         stand = Stand(given.database, stack.enter_context(room()), stack, (BERTH, REFERENCE))
-        services = services_of(stand, given.reference, cloud, stack)
+        services = started(stand, given.reference, cloud, stack)
         heads = [
             cell for way in ("whole", "in process") for cell in (way, "theirs", "ratio", "goal")
         ]

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import processor_time
-from benchmarks.rest_api import MeasuredService, Stand, room, shown
+from benchmarks.rest_api import BERTH, REFERENCE, Stand, room, services_of, shown, take_turns
 from benchmarks.rest_cloud import RestCloud
 from benchmarks.rest_requests import Measure, measures, reshape
 from benchmarks.servers import HEADERS, Failed, for_reference, settings
 from tests.databases.fixtures import KINDS
 
-BERTH, REFERENCE, BEFORE = "Berth", "reference", "before"
+BEFORE = "before"
 HERE = Path(__file__).parents[1]
 
 
@@ -107,23 +107,8 @@ def started(name: str, interpreter: str, source: Path | None, stand: Stand) -> I
 
 def measured(measure: Measure, services: Sequence[Called], stand: Stand, rounds: int) -> list[str]:
     """Let the services take turns; return the cells of the row."""
-    turns: dict[str, MeasuredService] = {}
-    for one in services:
-        server: Any = one
-        is_ours = one.name != REFERENCE
-        ask = measure.ours if is_ours and measure.ours else measure.request
-        repeats = measure.repeats if is_ours else measure.slow or measure.repeats
-        database = stand.databases[one.name]
-        turns[one.name] = MeasuredService(server, database, ask, repeats, measure.first)
-    for _ in range(rounds):
-        for name in list(turns):
-            try:
-                turns[name].turn()
-            except Failed:
-                if name != REFERENCE:
-                    raise
-                # on PostgreSQL it fails at the usages of a project
-                del turns[name]
+    turns = services_of(measure, {one.name: one for one in services}, stand)
+    take_turns(turns, rounds)
     ours = turns[BERTH].cost
     cells = [measure.title, *(shown(1000 * part) for part in (ours.worker, ours.database))]
     cells.append(shown(1000 * ours.total))

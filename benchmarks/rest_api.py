@@ -17,8 +17,9 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -197,14 +198,7 @@ def measured(
     :param floors: the one that returns files and the one that writes
     """
     hello, writes = floors
-    found = {
-        name: MeasuredService(
-            server, stand.databases[name], measure.request, measure.repeats, measure.first
-        )
-        for name, server in running.items()
-    }
-    found[REFERENCE].repeats = measure.slow or measure.repeats
-    found[BERTH].ask = measure.ours or measure.request
+    found = services_of(measure, running, stand)
     if measure.floor == BY_HAND:
         floor = MeasuredService(writes, stand.databases[WRITES], measure.request, measure.repeats)
         found[FLOOR] = floor
@@ -212,6 +206,25 @@ def measured(
         paths = _files(measure, running[BERTH], stand.folder)
         ask = functools.partial(_read, paths)
         found[FLOOR] = MeasuredService(hello, NoServer(), ask, measure.repeats)
+    take_turns(found, rounds)
+    return found
+
+
+def services_of(
+    measure: Measure, running: Mapping[str, Any], stand: Stand
+) -> dict[str, MeasuredService]:
+    """Return what is asked of each running service in a round."""
+    found = {}
+    for name, server in running.items():
+        ask, repeats = measure.ours or measure.request, measure.repeats
+        if name == REFERENCE:
+            ask, repeats = measure.request, measure.slow or repeats
+        found[name] = MeasuredService(server, stand.databases[name], ask, repeats, measure.first)
+    return found
+
+
+def take_turns(found: dict[str, MeasuredService], rounds: int) -> None:
+    """Let the services take turns; take the reference out if it fails."""
     for _ in range(rounds):
         for name in list(found):
             try:
@@ -222,7 +235,6 @@ def measured(
                 # on PostgreSQL it fails at the usages of a project
                 print(f"without the reference: {failed}", file=sys.stderr)
                 del found[name]
-    return found
 
 
 def _files(measure: Measure, berth: Server, folder: Path) -> list[str]:
