@@ -18,6 +18,7 @@ from tests.functional.placement.extensions.page.clouds import (
 )
 
 FIRST = numbered(SERVER, 1)
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
 
 
 def provider(page, name):
@@ -254,10 +255,7 @@ def test_a_tree_leads_to_the_dashboard_of_the_operator(open_page, small_cloud, t
 
 
 def test_a_uuid_is_copied_by_a_click(open_page, small_cloud):
-    page = open_page(
-        f"{small_cloud.ui}#/trees/{numbered(POOL, 1)}",
-        permissions=["clipboard-read", "clipboard-write"],
-    )
+    page = open_page(f"{small_cloud.ui}#/trees/{numbered(POOL, 1)}", permissions=CLIPBOARD)
     page.get_by_role("button", name=numbered(POOL, 1)).click()
     expect(page.get_by_role("button", name=f"{numbered(POOL, 1)} copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == numbered(POOL, 1)
@@ -279,9 +277,7 @@ def test_a_consumer_says_what_it_holds_where(open_page, small_cloud, screenshots
 
 
 def test_a_project_is_copied_by_a_click(open_page, small_cloud):
-    page = open_page(
-        f"{small_cloud.ui}#/consumer/{FIRST}", permissions=["clipboard-read", "clipboard-write"]
-    )
+    page = open_page(f"{small_cloud.ui}#/consumer/{FIRST}", permissions=CLIPBOARD)
     page.get_by_role("button", name="research").click()
     expect(page.get_by_role("button", name="research copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == "research"
@@ -375,14 +371,8 @@ def test_capacity_counts(open_page, small_cloud, screenshots):
     page = open_page(f"{small_cloud.ui}#/capacity?resources=VCPU:4,MEMORY_MB:8192")
     expect(page.locator(".figure")).to_have_text("68")
     trees = page.get_by_role("group", name="By tree").get_by_role("row")
-    expect(trees).to_have_text(
-        [
-            "TreeRuns out ofFits",
-            *("compute1MEMORY_MB27",),
-            "compute2MEMORY_MB23",
-            "compute3MEMORY_MB18",
-        ]
-    )
+    rows = ["compute1MEMORY_MB27", "compute2MEMORY_MB23", "compute3MEMORY_MB18"]
+    expect(trees).to_have_text(["TreeRuns out ofFits", *rows])
     screenshots(page, "capacity")
 
 
