@@ -1,5 +1,8 @@
+import importlib
+
 import pytest
 
+from tests.extras import needed_library
 from tests.functional.placement.service import Service
 
 
@@ -19,7 +22,8 @@ def messages(monkeypatch, database_kind):
     if database_kind == "mariadb":
         yield messages_of_pymysql(monkeypatch)
         return
-    batches = pytest.importorskip("placement.storage.driver.postgresql_batches")
+    needed_library("psycopg", "postgresql")
+    batches = importlib.import_module("placement.storage.driver.postgresql_batches")
     sent, failed, send = [], [], batches.run
 
     def run(*given):
@@ -37,7 +41,8 @@ def messages(monkeypatch, database_kind):
 
 def messages_of_pymysql(monkeypatch):
     """Return the texts of the messages that PyMySQL sends from now on."""
-    connections = pytest.importorskip("pymysql.connections")
+    needed_library("pymysql", "mysql")
+    connections = importlib.import_module("pymysql.connections")
     sent, send = [], connections.Connection._execute_command
 
     def note(connection, command, text):

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import importlib
 
 import pytest
 import sqlalchemy as sa
@@ -11,9 +12,11 @@ from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.driver.postgresql_sessions import BATCHES, LIMITS_LOCKS, PREPARED
 from tests.databases.pooler import pooled
+from tests.extras import needed_library
 
-psycopg = pytest.importorskip("psycopg", reason="needs openstack-berth[postgresql]")
-batches = pytest.importorskip("placement.storage.driver.postgresql_batches")
+needed_library("psycopg", "postgresql")
+batches = importlib.import_module("placement.storage.driver.postgresql_batches")
+psycopg = batches.psycopg
 
 THINGS = sa.Table("things", sa.MetaData(), sa.Column("n", sa.Integer, primary_key=True))
 INSERT = Compiled(sa.insert(THINGS))

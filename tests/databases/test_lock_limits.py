@@ -3,10 +3,11 @@
 import pytest
 
 from placement.storage import providers
+from tests.extras import needed_library
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import CHILD, EMPTY, ROOT, fill
 
-pytest.importorskip("psycopg", reason="needs openstack-berth[postgresql]")
+needed_library("psycopg", "postgresql")
 LIMIT = "SELECT current_setting('statement_timeout')"
 
 

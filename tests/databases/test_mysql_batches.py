@@ -2,17 +2,20 @@
 
 import contextlib
 import datetime
+import importlib
 from decimal import Decimal
 
 import pytest
 
+from placement.storage.driver import mysql_batches as batches
 from placement.storage.driver.message_answers import connection_class
 from tests.databases.questions import ask
+from tests.extras import needed_library
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import EMPTY, HOLDER, NEW, ROOT, expect, fill, holding
 
-pymysql = pytest.importorskip("pymysql", reason="needs openstack-berth[mysql]")
-batches = pytest.importorskip("placement.storage.driver.mysql_batches")
+needed_library("pymysql", "mysql")
+pymysql = importlib.import_module("pymysql")
 
 VCPU = {ROOT: {"VCPU": 1}}
 MOMENT = datetime.datetime(2026, 2, 3, 4, 5, 6, 7)

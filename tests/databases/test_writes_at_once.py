@@ -1,6 +1,7 @@
 """Writes of allocations that PostgreSQL gets in one message, and what isn't usual about them."""
 
 import concurrent.futures
+import importlib
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from placement.storage.at_once import allocations as writes_at_once
 from placement.storage.driver import drivers
 from placement.storage.feed import change_feed
 from tests.databases.questions import ask, connected
+from tests.extras import needed_library
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually
 from tests.functional.placement.service import Service
@@ -27,8 +29,8 @@ from tests.functional.placement.small_cloud import (
     numbered,
 )
 
-pytest.importorskip("psycopg", reason="needs openstack-berth[postgresql]")
-batches = pytest.importorskip("placement.storage.driver.postgresql_batches")
+needed_library("psycopg", "postgresql")
+batches = importlib.import_module("placement.storage.driver.postgresql_batches")
 
 VCPU = {ROOT: {"VCPU": 1}}
 #: what is written, by consumer
