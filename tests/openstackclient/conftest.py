@@ -8,10 +8,8 @@ import os
 
 import pytest
 
-from tests.functional.compute.forked import PROCESSES, forking
+from tests.functional.compute.forked import PROCESSES
 from tests.functional.placement.serving.programs import needed
-
-__all__ = ["forking"]
 
 collect_ignore_glob = [] if os.environ.get("BERTH_OPENSTACKCLIENT") else ["test_*.py"]
 
