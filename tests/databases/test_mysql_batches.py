@@ -11,6 +11,7 @@ from placement.storage.driver import mysql_batches as batches
 from placement.storage.driver.message_answers import connection_class
 from tests.databases.questions import ask
 from tests.extras import needed_library
+from tests.faults.running import eventually
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import EMPTY, HOLDER, NEW, ROOT, expect, fill, holding
 
@@ -174,8 +175,7 @@ def ending(monkeypatch, service):
     def end(connection):
         monkeypatch.setattr(batches, "is_heard", asked)
         ask(service.url, f"KILL {connection.thread_id()}")
-        while not asked(connection):
-            pass
+        eventually(lambda: asked(connection))
         return True
 
     monkeypatch.setattr(batches, "is_heard", end)
