@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -38,6 +39,14 @@ def expect(shown, case=None):
     # the library's own five seconds are too few for a large cloud on a busy machine
     expect.set_options(timeout=PATIENCE_MS)
     return expect(shown, case)
+
+
+def wait_until(page, happened):
+    """Wait until something has happened, while the page goes on and its requests are handled."""
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        page.wait_for_timeout(10)
 
 
 @pytest.fixture(scope="session")

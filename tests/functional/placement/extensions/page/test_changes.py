@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.browsing import expect
+from tests.browsing import expect, wait_until
 from tests.extent import examples
 from tests.functional.placement.extensions.page import clouds
 from tests.functional.placement.extensions.page.clouds import (
@@ -74,10 +74,7 @@ class Clock:
     def turn(self):
         """Let three seconds pass, and wait for the answers to what was asked in them."""
         self._page.clock.run_for(3000)
-        end = time.monotonic() + PATIENCE
-        while self._page.evaluate("underWay"):
-            assert time.monotonic() < end
-            self._page.wait_for_timeout(5)
+        wait_until(self._page, lambda: not self._page.evaluate("underWay"))
 
     def turn_until(self, happened):
         """Let turns pass until something has happened: a page rests for two minutes at most."""
@@ -114,10 +111,7 @@ class Absence:
 
     def begin(self):
         self._begun = True
-        end = time.monotonic() + PATIENCE
-        while self._under_way:
-            assert time.monotonic() < end, self._under_way
-            self._page.wait_for_timeout(20)
+        wait_until(self._page, lambda: not self._under_way)
 
     def end(self):
         self._page.unroute(self._pattern)
@@ -188,8 +182,7 @@ def test_a_tree_that_did_not_change_is_not_drawn_again(open_page, small_cloud):
             reads.append(1)
 
     def wait_for(count):
-        while len(reads) < count:
-            page.wait_for_timeout(20)
+        wait_until(page, lambda: len(reads) >= count)
 
     page.on("response", note)
     page.route("**/provider_trees?fields=*", lambda route: held.append(route))
@@ -377,8 +370,7 @@ def test_whoever_is_quicker_than_the_service_arrives(open_page, small_cloud):
     page.route("**/session.json", lambda route: waiting.append(route))
     page.reload()
     page.get_by_role("link", name="Trees").click()
-    while not waiting:
-        page.wait_for_timeout(10)
+    wait_until(page, lambda: waiting)
     waiting[0].continue_()
     expect(page.get_by_text("4 trees")).to_be_visible()
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.browsing import expect
+from tests.browsing import expect, wait_until
 from tests.functional.placement.extensions.page import clouds
 from tests.functional.placement.extensions.page.clouds import HOST, SERVER, numbered, stock
 from tests.functional.placement.extensions.page.conftest import serving
@@ -68,8 +68,7 @@ def test_moves_that_make_room_are_drawn_and_taken_along(open_page, tight_cloud, 
     assert page.locator("path.move").count() == 1
     owner = page.get_by_role("group", name="Moves in their order").get_by_text("of", exact=True)
     expect(owner).to_have_count(0)
-    while not waiting:
-        page.wait_for_timeout(10)
+    wait_until(page, lambda: waiting)
     waiting[0].continue_()
     expect(owner).to_have_count(1)
     moves = page.get_by_role("group", name="Moves in their order").get_by_role("row")
