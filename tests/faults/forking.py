@@ -31,7 +31,7 @@ from typing import Any
 from tests import leftovers
 from tests.faults.running import ROOT, RunningService
 from tests.faults.running import running as in_an_interpreter
-from tests.parents import end_with_parent
+from tests.parents import end_with
 from tests.quick.forked import name_test
 
 #: what a service imports while it starts, and what it imports in some environments only
@@ -155,9 +155,7 @@ def _fork(start: Start) -> int:
     child = os.fork()
     if child:
         return child
-    end_with_parent()
-    if os.getppid() != parent:
-        os._exit(1)
+    end_with(parent)
     os.environ.clear()
     os.environ.update(start.environ)
     name_test()
