@@ -20,7 +20,7 @@ pytest_plugins = [
     "tests.leftovers",
     "tests.browsing",
     "tests.databases.fixtures",
-    "tests.functional.compute.forked",
+    "tests.functional.forked",
     "tests.functional.placement.processes",
     "tests.quick.order",
 ]

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from tests.functional.compute.forked import PROCESSES
+from tests.functional.forked import PROCESSES
 from tests.functional.placement.serving.programs import needed
 
 collect_ignore_glob = [] if os.environ.get("BERTH_OPENSTACKCLIENT") else ["test_*.py"]

@@ -5,7 +5,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from tests.functional.compute.forked import Forked
+from tests.functional.forked import Forked
 
 
 def run(command: str, settings: dict[str, str], folder: Path) -> tuple[int, str, str]:

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from tests.functional.compute.forked import PROCESSES
+from tests.functional.forked import PROCESSES
 from tests.functional.placement.service import Service
 from tests.patience import PATIENCE
 

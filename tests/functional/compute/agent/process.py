@@ -13,7 +13,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from compute.cli.berth_compute import main
 from placement import config
 from placement.app import start
-from tests.functional.compute.forked import PATIENCE, Forked
+from tests.functional.forked import PATIENCE, Forked
 from tests.service_settings import UNTIMED
 
 REPOSITORY = pathlib.Path(__file__).parents[4]

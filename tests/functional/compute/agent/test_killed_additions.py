@@ -19,8 +19,8 @@ from keystoneauth1.token_endpoint import Token
 from compute.cli.berth_compute import main
 from placement import config
 from tests.functional.compute.agent.process import Service
-from tests.functional.compute.forked import PATIENCE, PROCESSES
 from tests.functional.compute.outsider import Outsider
+from tests.functional.forked import PATIENCE, PROCESSES
 from tests.service_settings import UNTIMED
 
 KILLS = int(os.environ.get("BERTH_TEST_AGENT_KILLS", "2"))

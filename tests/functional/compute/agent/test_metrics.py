@@ -10,7 +10,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.functional.compute.agent.process import lines_until
-from tests.functional.compute.forked import PATIENCE
+from tests.functional.forked import PATIENCE
 from tests.functional.placement.serving.programs import free_port, needed
 
 UPDATING = "Updating resources every"

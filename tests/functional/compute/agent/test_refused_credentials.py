@@ -11,7 +11,7 @@ import pytest
 from compute.cli import berth_compute, nova_manage
 from compute.report.wire.failures import INCOMPLETE, PLAIN, UNREACHABLE, WRONG_ACCOUNT
 from tests.functional.compute.agent.process import Service
-from tests.functional.compute.forked import Forked
+from tests.functional.forked import Forked
 from tests.functional.placement.http.test_keystone import file_of
 from tests.functional.placement.keystone_stub import HOUR, Keystone, token
 from tests.gabbi import services

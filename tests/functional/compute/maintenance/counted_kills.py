@@ -6,9 +6,9 @@ import threading
 import requests
 
 from tests.functional.compute.fault_proxy import DROPPED, FaultProxy
-from tests.functional.compute.forked import PATIENCE
 from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.killable import Command
+from tests.functional.forked import PATIENCE
 
 READS = ("GET",)
 #: these are sent with POST, and change nothing

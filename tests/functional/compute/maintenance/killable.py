@@ -4,7 +4,7 @@ import os
 import sys
 
 from compute.cli.nova_manage import main
-from tests.functional.compute.forked import PATIENCE, PROCESSES
+from tests.functional.forked import PATIENCE, PROCESSES
 
 #: how many are killed in each test on each database
 KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", "2"))

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from compute.cli.nova_manage import main
 from compute.records.instance import Flavor
-from tests.functional.compute.forked import PATIENCE, Forked
+from tests.functional.forked import PATIENCE, Forked
 from tests.functional.placement.serving.programs import needed
 from virt.fake import MediumFakeDriver
 

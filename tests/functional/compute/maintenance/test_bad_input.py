@@ -8,9 +8,9 @@ import pytest
 
 from compute.cli.nova_manage import main
 from placement.storage.schema import schema_upgrade
-from tests.functional.compute.forked import Forked
 from tests.functional.compute.maintenance.drivers import INTERRUPTS, NODES
 from tests.functional.compute.maintenance.site import DRIVERS, HOST
+from tests.functional.forked import Forked
 from virt.fake import MediumFakeDriver
 from virt.fake.driver import node_uuid
 

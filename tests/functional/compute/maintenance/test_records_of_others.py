@@ -12,8 +12,8 @@ import pytest
 from compute.cli import berth_compute, nova_manage
 from compute.records.cell_database import schema, sqlite
 from tests.databases.fresh import SQLiteFiles
-from tests.functional.compute.forked import PATIENCE, PROCESSES
 from tests.functional.compute.maintenance.site import Site
+from tests.functional.forked import PATIENCE, PROCESSES
 from virt.fake import MediumFakeDriver
 
 LOOKING = [

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from tests.functional.compute.forked import PROCESSES
+from tests.functional.forked import PROCESSES
 from tests.functional.placement.candidates.snapshot.dying_writer import claim_and_die
 from tests.functional.placement.processes import COUNT, together
 from tests.functional.placement.service import Service

@@ -16,7 +16,7 @@ from tests import leftovers
 from tests.patience import PATIENCE
 from tests.quick.forked import name_test
 
-IMPORTED = "tests.functional.compute.imported"
+IMPORTED = "tests.functional.imported"
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload([IMPORTED])
 

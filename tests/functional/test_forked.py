@@ -2,7 +2,7 @@
 
 import os
 
-from tests.functional.compute.forked import IMPORTED, Forked, unimported
+from tests.functional.forked import IMPORTED, Forked, unimported
 
 
 def test_what_programs_need_is_imported_once(forking):

@@ -1,4 +1,4 @@
-"""Importing this imports all that the programs of the compute side may need.
+"""Importing this imports all that forked processes of the tests may need.
 
 The commands also need the service, which they run in their own process. Python says nothing if
 this fails in the process that others are forked from: `test_forked.py` does.
@@ -22,7 +22,7 @@ for name in (
     "compute.cli.nova_manage",
     "placement.direct",
     "tests.functional.compute.compute_host",
-    "tests.functional.compute.forked",
+    "tests.functional.forked",
     "tests.functional.compute.maintenance.drivers",
     "tests.functional.compute.maintenance.killable",
     "tests.functional.placement.processes",
