@@ -28,9 +28,8 @@ def database_kind(request):
 
 
 @pytest.fixture
-def service(database_url):
-    service = Service(database_url).unjudged()
-    fill(service)
+def service(service):
+    fill(service.unjudged())
     return service
 
 
