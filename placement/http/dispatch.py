@@ -12,6 +12,7 @@ from typing import Any
 import flask
 from webob import acceptparse
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
+from werkzeug.routing import Map, Rule
 
 from placement import microversions
 from placement.errors import (
@@ -90,6 +91,20 @@ class _Paths:
         return view, dict(zip(places, names, strict=True))
 
 
+@functools.cache
+def _map_of(paths: tuple[str, ...]) -> Map:
+    """Return the map of the paths, which all applications of the process with these paths share.
+
+    Werkzeug has Python parse code for each path. Python 3.11 can fail at that while another thread
+    writes a traceback, for which it parses, too.
+    """
+    url_map = Map(strict_slashes=True, merge_slashes=False)
+    for path in paths:
+        url_map.add(Rule(path, endpoint=path))
+    url_map.update()
+    return url_map
+
+
 class Placement(flask.Flask):
     """The Flask application: calls the endpoint in the route table and renders errors.
 
@@ -102,8 +117,10 @@ class Placement(flask.Flask):
         super().__init__("placement", static_folder=None)
         self.services = services
         self._longest_body = services.conf.berth.max_body_size
-        views = {path: self._view(path, endpoints) for path, endpoints in routes.items()}
-        self._paths = _Paths(views)
+        for path, endpoints in routes.items():
+            self.view_functions[path] = self._view(path, endpoints)
+        self.url_map = _map_of(tuple(routes))
+        self._paths = _Paths(self.view_functions)
         self._has_extensions = any(map(is_below_prefix, routes))
 
     def wsgi_app(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:

@@ -1,10 +1,14 @@
 """Checks of paths, Content-Length, Content-Type and Accept (rest-api.md 1.4, 1.5)."""
 
+import re
+import types
+
 import pytest
 
 from placement.errors import NotAcceptable, UnreadableContent, UnsupportedMediaType
 from placement.http import dispatch
 from placement.http.environ import JSON, NDJSON
+from placement.routes import ROUTES
 
 
 @pytest.mark.parametrize(
@@ -92,3 +96,13 @@ def test_the_client_chooses_among_the_forms(accept, form):
 def test_clients_that_accept_no_form_are_rejected():
     with pytest.raises(NotAcceptable, match="Only application/json, application/x-ndjson is"):
         dispatch.accepted({"HTTP_ACCEPT": "text/html"}, (JSON, NDJSON))
+
+
+def test_tools_find_the_paths_and_views_that_requests_find():
+    options = types.SimpleNamespace(berth=types.SimpleNamespace(max_body_size=1))
+    application = dispatch.Placement(ROUTES, types.SimpleNamespace(conf=options))
+    paths = application.url_map.bind("placement")
+    for path in ROUTES:
+        example = re.sub("[<>]", "", path)
+        name, names = paths.match(example)
+        assert (application.view_functions[name], names) == application._paths.find(example)
