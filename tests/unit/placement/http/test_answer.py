@@ -1,6 +1,6 @@
 """Answers send their headers in the reference's order, with the length of their body."""
 
-import types
+from unittest import mock
 
 import pytest
 
@@ -22,11 +22,8 @@ def sent(answer, method="GET"):
 
 @pytest.fixture
 def call():
-    services = types.SimpleNamespace()
-    for name in Call.__init__.__code__.co_names:
-        setattr(services, name, None)
     environ = {"wsgi.url_scheme": "http", "HTTP_HOST": "h", "REQUEST_METHOD": "GET"}
-    return Call(environ, (1, 0), None, services)
+    return Call(environ, (1, 0), None, mock.Mock())
 
 
 def test_a_text_has_its_length_behind_its_form(call):
