@@ -93,14 +93,12 @@ def left_nothing_but_a_drawing(folder, api, said):
 
 
 def test_it_ends_in_a_word_and_leaves_nothing(tmp_path):
-    keyboard, terminal = os.openpty()
+    keyboard, terminal = (os.fdopen(number, "r+b", 0) for number in os.openpty())
     of_it = {"stdin": terminal, "start_new_session": True}
-    with started(tmp_path, run=("-c", AS_TOX), **of_it) as (process, said):
+    with keyboard, terminal, started(tmp_path, run=("-c", AS_TOX), **of_it) as (process, said):
         api = said_when(process, said, PAGE).removesuffix("/berth/v1/ui/")
-        os.write(keyboard, b"\x03")
+        keyboard.write(b"\x03")
         assert process.wait(PATIENCE) == 0, said()
-    os.close(keyboard)
-    os.close(terminal)
     assert left_nothing_but_a_drawing(tmp_path, api, said)
 
 
