@@ -117,10 +117,9 @@ class Placement(flask.Flask):
         super().__init__("placement", static_folder=None)
         self.services = services
         self._longest_body = services.conf.berth.max_body_size
-        for path, endpoints in routes.items():
-            self.view_functions[path] = self._view(path, endpoints)
-        self.url_map = _map_of(tuple(routes))
-        self._paths = _Paths(self.view_functions)
+        views = {path: self._view(path, endpoints) for path, endpoints in routes.items()}
+        self._paths = _Paths(views)
+        self.url_map, self.view_functions = _map_of(tuple(routes)), {**views}
         self._has_extensions = any(map(is_below_prefix, routes))
 
     def wsgi_app(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
