@@ -5,6 +5,7 @@
     PlacementError
     ├── ServerBusy                  503
     ├── TooManyWaits                503, requests that wait for changes
+    ├── TooManyPlans                503, requests that plan moves
     ├── DatabaseUnavailable         503
     │   ├── DatabaseReadOnly
     │   └── OutcomeUnknown          the connection was lost during the commit
@@ -38,6 +39,18 @@ class TooManyWaits(PlacementError):
         "Ask again later, or without `wait`."
     )
     retry_after = 5
+
+
+class TooManyPlans(PlacementError):
+    """A worker makes one plan at a time, and this request's turn didn't come in time."""
+
+    status, title = 503, "Service Unavailable"
+    code = "berth.too_many_plans"
+    text = (
+        "Too many requests plan moves at present (/berth/v1/plans, /berth/v1/capacity/evacuate). "
+        "Ask again later."
+    )
+    retry_after = 20
 
 
 class DatabaseUnavailable(PlacementError):

@@ -7,6 +7,7 @@ from placement.errors import BadRequest
 from placement.extensions.evacuation import schema as schemas
 from placement.extensions.evacuation.given_requests import given_requests
 from placement.extensions.evacuation.operation import Evacuation, evacuated
+from placement.extensions.evacuation.planning_line import turn_of
 from placement.extensions.explain.operation import names_from
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
@@ -19,6 +20,11 @@ def evacuate(call: Call) -> Answer:
     """POST /berth/v1/capacity/evacuate"""
     call.authorize("berth:capacity")
     body = call.read(schemas.EVACUATE)
+    with turn_of(call):
+        return _evacuate(call, body)
+
+
+def _evacuate(call: Call, body: Json) -> Answer:
     without = body["without"]
     if len(without) > schemas.MOST_NAMED:
         raise BadRequest(

@@ -1,5 +1,6 @@
 """Requests and responses of /berth/v1/capacity/evacuate (extensions.md 6)."""
 
+from placement.errors import TooManyPlans
 from placement.extensions.what_if.schema import IF
 from placement.schemas.answer_shapes import (
     AMOUNTS,
@@ -57,5 +58,9 @@ EVACUATED: AnswerTable = {
 _PATH = "/berth/v1/capacity/evacuate"
 BODIES = {(_PATH, "POST"): EVACUATE}
 RESPONSES = {
-    _PATH: {"POST": extension_answers({200: EVACUATED}, 403, 406, 415, *SEARCHING, later=OF_QUERY)}
+    _PATH: {
+        "POST": extension_answers(
+            {200: EVACUATED}, 403, 406, 415, *SEARCHING, TooManyPlans, later=OF_QUERY
+        )
+    }
 }

@@ -5,6 +5,7 @@ import time
 
 from placement.domain import uuids
 from placement.extensions.evacuation.given_requests import few
+from placement.extensions.evacuation.planning_line import turn_of
 from placement.extensions.explain.operation import names_from
 from placement.extensions.plans import room_answer
 from placement.extensions.plans import schema as schemas
@@ -15,6 +16,7 @@ from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of, request_in_body
 from placement.http.answer import Answer
 from placement.http.call import Call
+from placement.schemas.json_schema import Json
 from placement.storage import movable_amounts
 
 
@@ -22,6 +24,11 @@ def room(call: Call) -> Answer:
     """POST /berth/v1/plans/room"""
     call.authorize("berth:plans")
     body = call.read(schemas.ROOM)
+    with turn_of(call):
+        return _room(call, body)
+
+
+def _room(call: Call, body: Json) -> Answer:
     within, by = body.get("within"), body.get("by", "moves")
     if within is not None:
         few(within, "within")

@@ -1,5 +1,6 @@
 """Requests and responses of /berth/v1/plans (extensions.rst)."""
 
+from placement.errors import TooManyPlans
 from placement.extensions.plans.terms_schema import MOVE, NAMED_ROOT, TERMS
 from placement.extensions.what_if.schema import IF
 from placement.schemas.answer_shapes import AnswerTable, exactly, keyed
@@ -54,5 +55,9 @@ MADE: AnswerTable = {(1, 10): Schema(PLAN)}
 _ROOM = "/berth/v1/plans/room"
 BODIES = {(_ROOM, "POST"): ROOM}
 RESPONSES = {
-    _ROOM: {"POST": extension_answers({200: MADE}, 403, 404, 406, 415, *SEARCHING, later=OF_QUERY)}
+    _ROOM: {
+        "POST": extension_answers(
+            {200: MADE}, 403, 404, 406, 415, *SEARCHING, TooManyPlans, later=OF_QUERY
+        )
+    }
 }

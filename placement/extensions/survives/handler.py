@@ -4,6 +4,7 @@ import time
 
 from placement.domain.uuids import normalised
 from placement.errors import BadRequest
+from placement.extensions.evacuation.planning_line import turn_of
 from placement.extensions.explain.operation import names_from
 from placement.extensions.plans.terms import terms_of
 from placement.extensions.survives import schema as schemas
@@ -19,6 +20,11 @@ def judge(call: Call) -> Answer:
     """POST /berth/v1/plans/survives"""
     call.authorize("berth:plans")
     body = call.read(schemas.JUDGE)
+    with turn_of(call):
+        return _judge(call, body)
+
+
+def _judge(call: Call, body: Json) -> Answer:
     what_if = WhatIf(call.snapshot, body.get("if", {}))
     question = _question(call, body)
     found = survives(

@@ -1,5 +1,6 @@
 """Requests and responses of /berth/v1/plans/survives (extensions.rst)."""
 
+from placement.errors import TooManyPlans
 from placement.extensions.plans.terms_schema import NAMED_ROOT, TERMS
 from placement.extensions.what_if.schema import IF
 from placement.schemas.answer_shapes import AMOUNTS, AnswerTable, exactly, keyed
@@ -78,6 +79,8 @@ _PATH = "/berth/v1/plans/survives"
 BODIES = {(_PATH, "POST"): JUDGE}
 RESPONSES = {
     _PATH: {
-        "POST": extension_answers({200: JUDGED}, 403, 404, 406, 415, *SEARCHING, later=OF_QUERY)
+        "POST": extension_answers(
+            {200: JUDGED}, 403, 404, 406, 415, *SEARCHING, TooManyPlans, later=OF_QUERY
+        )
     }
 }
