@@ -18,7 +18,11 @@ class Clouds:
         self._database = database
 
     def snapshot(self, providers):
-        return self._database.write(lambda connection: self._build(connection, providers))
+        """Return what a service would read; the database has no cloud again afterwards."""
+        with self._database.transaction() as connection:
+            found = self._build(connection, providers)
+            connection.plain.rollback()
+        return found
 
     def _build(self, connection, providers):
         ids = dict(zip(providers, itertools.count(1), strict=False))
@@ -74,7 +78,7 @@ class Clouds:
         return loading.load(connection)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def clouds():
     database = Database(DatabaseSettings("sqlite://"))
     schema_upgrade.sync(database)
