@@ -16,21 +16,17 @@ GROUP = "placement"
 #: seconds to wait for an answer unless `[placement]timeout` says otherwise
 TIMEOUT = 60
 
-
-def list_options() -> list[cfg.Opt]:
-    """Return the options of group [placement] that don't depend on the authentication plugin."""
-    return [
-        *loading.get_auth_common_conf_options(),
-        *loading.get_session_conf_options(),
-        *loading.get_adapter_conf_options(include_deprecated=False),
-    ]
+#: those that don't depend on the authentication plugin; made once, as that takes long
+OPTIONS: list[cfg.Opt] = [
+    *loading.get_auth_common_conf_options(),
+    *loading.get_session_conf_options(),
+    *loading.get_adapter_conf_options(include_deprecated=False),
+]
 
 
 def register_options(conf: cfg.ConfigOpts) -> None:
     """Register group [placement] on `conf`: keystoneauth1's options with our defaults."""
-    loading.register_auth_conf_options(conf, GROUP)
-    loading.register_session_conf_options(conf, GROUP)
-    loading.register_adapter_conf_options(conf, GROUP, include_deprecated=False)
+    conf.register_opts(OPTIONS, group=GROUP)
     # keystoneauth1 sets no timeout: a placement that never answers would block the agent for ever.
     conf.set_default("timeout", TIMEOUT, group=GROUP)
     conf.set_default("service_type", "placement", group=GROUP)

@@ -122,6 +122,30 @@ def test_a_value_of_the_environment_that_is_not_valid_names_the_variable():
         load(environ={"OS_BERTH__NUMA_IN_PLACEMENT": "perhaps"})
 
 
+@pytest.mark.parametrize(
+    "sources",
+    [
+        {"environ": {"OS_IRONIC__CONDUCTOR_GROUP": "a$nothing"}},
+        {"overrides": {("ironic", "conductor_group"): "a$nothing"}},
+        # earlier names
+        {"file": "[ironic]\npartition_key = a$nothing\n"},
+        {"file": "[DEFAULT]\nimage_cache_subdirectory_name = a$nothing\n"},
+    ],
+)
+def test_what_nobody_can_read_is_refused_wherever_it_is_said(file, sources):
+    more = {"files": [file(sources["file"])]} if "file" in sources else sources
+    with pytest.raises(cfg.Error, match=r"\$ that names no other option"):
+        load(**more)
+
+
+def test_every_default_can_be_read():
+    """So `load` reads only what is set."""
+    conf = load()
+    for group, options in config.list_opts():
+        for option in options:
+            (conf if group == "DEFAULT" else conf[group])[option.dest]
+
+
 def test_a_file_that_is_not_there_is_refused():
     with pytest.raises(cfg.ConfigFilesNotFoundError):
         load(argv=["--config-file", "/nowhere/berth-compute.conf"])
