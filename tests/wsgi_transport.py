@@ -1,13 +1,18 @@
 """A transport of requests that calls a WSGI application: no socket, no patch of a library."""
 
 import contextlib
+import functools
 import io
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
+import pytest
 import requests
+from keystoneauth1.adapter import Adapter
 from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers
 
 from placement import direct
@@ -85,6 +90,27 @@ class _Direct(WSGITransport):
         super().__init__(lambda *given: service.application()(*given), direct.MOUNT)
 
 
+#: a URL that requests sends as it is: it would quote others, or take parts away
+_PLAIN = re.compile(r"(?:[\w:?&=,%+~!-]|/(?!\.)|\.)+", re.ASCII)
+#: what keystoneauth1 says of a request to a service in this process, or what doesn't matter there
+_KNOWN = {"headers", "data", "verify", "cert", "timeout", "allow_redirects"}
+
+
+def _send(http: requests.Session, method: str, url: str, **named: Any) -> requests.Response:
+    """Do as `http.request` does for a request of keystoneauth1, without most of what it does."""
+    body = named.get("data") or None
+    is_known = named.keys() <= _KNOWN and isinstance(body, str | None)
+    if http.hooks["response"] or not (is_known and _PLAIN.fullmatch(url)):
+        return requests.Session.request(http, method, url, **named)
+    request = requests.PreparedRequest()
+    request.method, request.url = method.upper(), url
+    request.headers = CaseInsensitiveDict({**http.headers, **named["headers"]})
+    request.body = body.encode() if body else body
+    if body or request.method not in ("GET", "HEAD"):
+        request.headers["Content-Length"] = str(len(request.body or b""))
+    return http.get_adapter(url).send(request)
+
+
 @contextlib.contextmanager
 def direct_services_called() -> Iterator[None]:
     """Have each PlacementDirect that is opened in this block call its service like this.
@@ -92,9 +118,15 @@ def direct_services_called() -> Iterator[None]:
     Its own transport reads and writes each request and answer as HTTP, through three libraries,
     which takes as long as a short request. Its own tests have that one.
     """
-    plain = direct._Transport
-    direct._Transport = _Direct  # type: ignore[assignment,misc]
-    try:
+    plain_enter = direct.PlacementDirect.__enter__
+
+    def enter(service: direct.PlacementDirect) -> Adapter:
+        adapter = plain_enter(service)
+        http = adapter.session.session
+        http.request = functools.partial(_send, http)
+        return adapter
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(direct, "_Transport", _Direct)
+        patch.setattr(direct.PlacementDirect, "__enter__", enter)
         yield
-    finally:
-        direct._Transport = plain  # type: ignore[misc]
