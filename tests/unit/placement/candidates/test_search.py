@@ -85,6 +85,21 @@ def test_trees_alike_share_one_search(clouds):
     assert len({id(batch.family.solutions) for batch in found.batches}) == 1
 
 
+def test_a_random_choice_is_one_of_what_the_cap_allows(clouds):
+    snapshot = clouds.snapshot(two_trees())
+    listed = chosen(search(snapshot, request(), endless(), Generation(cap=2)))
+
+    seen = {
+        candidate
+        for number in range(20)
+        for candidate in chosen(
+            search(snapshot, request(limit=1), endless(), Generation(cap=2, seed=str(number)))
+        )
+    }
+
+    assert seen == set(listed)
+
+
 def test_the_same_seed_chooses_the_same(clouds):
     snapshot = clouds.snapshot(two_trees())
 

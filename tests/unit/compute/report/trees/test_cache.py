@@ -106,7 +106,8 @@ def test_a_provider_that_was_forgotten_amid_the_work_is_a_conflict(client, forge
             forget(client)
             client.cache.tree.update_inventory("uuid-cn", {})
 
-    with pytest.raises(ResourceProviderUpdateConflict):
+    told = r"uuid-cn \(generation 0\): forgotten meanwhile"
+    with pytest.raises(ResourceProviderUpdateConflict, match=told):
         work()
 
 

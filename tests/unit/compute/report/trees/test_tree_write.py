@@ -4,7 +4,8 @@ import pytest
 
 from compute import config, exceptions
 from compute.report import SchedulerReportClient
-from compute.report.trees.tree_write import TreeBody, TreeWriter
+from compute.report.trees.steps import SetTraits
+from compute.report.trees.tree_write import TreeBody, TreeWriter, body_of
 from tests.unit.compute.report.answers import FakeAdapter, answer, conflict, refused, row, sent_body
 
 OFFERED = answer(200, {"offers": ["provider_trees"]})
@@ -70,6 +71,13 @@ def test_placement_is_asked_what_it_takes_before_a_tree_is_sent():
         ("GET", "/berth/v1"),
         ("PUT", f"/resource_providers/{ROOT}/inventories"),
     ]
+
+
+@pytest.mark.parametrize(("read_at", "sent"), [(None, 5), (3, 3)])
+def test_a_step_that_names_no_generation_is_sent_with_the_one_that_is_known(make, read_at, sent):
+    known = make().cache.tree
+    body = body_of([SetTraits(CHILD, frozenset("T"), read_at)], known, known)
+    assert body.providers == {CHILD: {"generation": sent, "traits": ["T"]}}
 
 
 # Noting

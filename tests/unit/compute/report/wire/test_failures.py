@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from keystoneauth1.exceptions import ConnectFailure
+from keystoneauth1.exceptions import ConnectFailure, DiscoveryFailure
 from requests.exceptions import ConnectionError as RequestsConnectionError
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
@@ -56,6 +56,13 @@ def test_of_a_refused_connection_only_where_to_and_the_reason():
 def test_a_reason_without_a_number_is_told_as_it_is():
     closed = ProtocolError("Connection aborted.")
     assert why(lost(closed, RequestsConnectionError(closed))) == f"{WHERE}: Connection aborted."
+
+
+@pytest.mark.parametrize("attribute", ["__cause__", "__context__"])
+def test_a_connection_lost_while_keystones_versions_were_asked_for_is_the_reason(attribute):
+    error = DiscoveryFailure()
+    setattr(error, attribute, lost(*refused()))
+    assert why(error) == f"{WHERE}: Connection refused"
 
 
 @pytest.mark.parametrize("meanwhile", [ReshapeNeeded(), KeyError("what")])

@@ -2,8 +2,8 @@
 
 import sys
 
-from placement.candidates.tree_problem import Local
-from tests.unit.placement.candidates.tree_problems import devices_of, looks, packing, solutions
+from placement.candidates.tree_problem import Local, RequestShape, Variable
+from tests.unit.placement.candidates.tree_problems import VF, devices_of, looks, packing, solutions
 
 
 def pairs(count):
@@ -39,6 +39,20 @@ def test_as_many_pairs_as_subtrees_are_found():
     found = next(solutions(shape, chains(8, 3), looks(200)))
 
     assert len(set(found)) == 16
+
+
+def test_the_unsuffixed_group_may_share_a_provider_though_the_others_are_isolated():
+    demands = [((VF, amount),) for amount in (2, 1, 1)]
+    groups = (("1", 1), ("2", 0), ("", 0))
+    variables = tuple(
+        Variable(suffix, kind, demand, demand)
+        for (suffix, kind), demand in zip(groups, demands, strict=True)
+    )
+    shape = RequestShape(variables, (frozenset((0, 1)),), 0, isolate=True, nested=True)
+    # the first has too little, which makes the search look ahead
+    chain = [Local(2, 0, 7, -1, (1,)), Local(1, 0, 6, -1, (6,)), Local(3, 0, 4, -1, (2,))]
+
+    assert list(solutions(shape, chain)) == [(2, 1, 1)]
 
 
 def test_overlapping_same_subtrees_that_no_nest_has_room_for_are_disproved():
