@@ -137,12 +137,24 @@ def test_a_resize_on_its_host_goes_to_the_cell_of_its_new_share(cells, are_given
     assert cells_of(context.new_numa_topology) == [0]
 
 
-def test_without_cells_in_placement_nobody_is_asked_about_them(host, outsider):
-    class FlatDriver(CellsDriver):
-        def update_provider_tree(self, tree, nodename, allocations=None):
-            MediumFakeDriver.update_provider_tree(self, tree, nodename)
+class FlatDriver(CellsDriver):
+    """Its cells have no providers."""
 
-    flat = CellsHost(host, outsider, FlatDriver)
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        MediumFakeDriver.update_provider_tree(self, tree, nodename)
+
+
+@pytest.mark.parametrize(
+    ("driver", "fields", "cells"),
+    [
+        pytest.param(FlatDriver, {}, [0], id="none in placement"),
+        pytest.param(CellsDriver, {"numa_topology": None}, None, id="none of the guest"),
+    ],
+)
+def test_without_cells_nobody_is_asked_about_them(host, outsider, driver, fields, cells):
+    flat = CellsHost(host, outsider, driver)
+    guest = flat.guest(**fields)
     host.adapter.requests.clear()
-    assert flat.claim(flat.guest()) == [0]
+    flat.rt.instance_claim(CONTEXT, guest, host.name, None)
+    assert (guest.numa_topology and cells_of(guest.numa_topology)) == cells
     assert not [sent for sent in host.adapter.requests if "/allocations/" in sent[1]]

@@ -37,6 +37,9 @@ def test_a50_a_host_with_cells_gives_each_guest_all_it_asks_for_or_refuses_it(sh
     ]
     assert host.held(refused) == {}
     assert refused.host is None
+    assert not [url for _, url, *_ in host.host.adapter.requests if url.endswith("/usages")], (
+        "the tree is read with them"
+    )
 
 
 def test_a51_a_host_with_cells_gives_a_guest_the_cells_that_it_was_fitted_to(shaped):
@@ -210,6 +213,7 @@ def test_a65_a_resize_without_room_is_refused_and_changes_nothing(two):
         with pytest.raises(exceptions.ComputeResourcesUnavailable, match=why):
             two.resized(guest, **fields)
         assert two.held(guest) == {"": {"DISK_GB": 1}, "numa0": CELL}
+    assert two.host.cell.own_allocations.of_node(two.host.uuid) == {guest.uuid}
 
 
 @pytest.mark.parametrize("kind", ["live-migration", "evacuation"])

@@ -50,6 +50,13 @@ def by_root(found):
     return collections.Counter(candidate[0][0] for candidate in chosen(found))
 
 
+def test_the_indexes_of_a_snapshot_are_part_of_what_it_takes(clouds, monkeypatch):
+    whole = clouds.snapshot(two_trees())
+    taken = whole.nbytes
+    monkeypatch.setattr("placement.candidates.cloud.snapshot._INDEXED", 0)
+    assert taken > whole.nbytes
+
+
 def test_a_limit_is_spread_over_the_trees(clouds):
     found = search(clouds.snapshot(two_trees()), request(limit=4), endless())
 

@@ -94,6 +94,6 @@ def problems(draw):
     return shape_of(groups, draw(st.booleans()), subtrees, amounts), locals_
 
 
-def solutions(shape, locals_, budget=None):
+def solutions(shape, locals_, budget=None, source=None):
     """Yield the solutions of one tree."""
-    return solutions_of(Subproblems(shape, locals_, budget or endless()))
+    return solutions_of(Subproblems(shape, locals_, budget or endless()), source)

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from compute import config
+from compute import config, exceptions
 from compute.provider_tree import ProviderTree
-from compute.resource_tracker.reporting.reporting import Reporting
+from compute.resource_tracker.reporting.reporting import Reporting, with_option
 
 
 def tree(*children):
@@ -59,3 +59,24 @@ def test_a_node_that_was_not_reported_yet_may_have_it(absent, caplog, nodes, ava
 def test_another_node_may_have_it(absent, caplog):
     assert absent(["card"], None, available=2) == set()
     assert WARNING not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("shared", "held", "is_named"),
+    [(None, "VCPU", True), ("2-3", "VCPU", False), (None, "CUSTOM_VCPU", False)],
+)
+def test_the_option_that_leaves_no_processor_is_named_if_that_is_why(shared, held, is_named):
+    sets = {("compute", "cpu_dedicated_set"): "0-1", ("compute", "cpu_shared_set"): shared}
+    conf = config.load(files=[], environ={}, overrides=sets)
+    error = with_option(exceptions.ReshapeFailed(error=f"guests hold {held}"), conf)
+    assert ("[compute]cpu_dedicated_set alone" in str(error)) is is_named
+
+
+def test_an_update_that_leaves_devices_unreserved_is_repeated_once(monkeypatch):
+    pci = SimpleNamespace(settled=lambda node: False)
+    reporting = Reporting(None, config.load(files=[], environ={}), None, None, None, None, pci, {})
+    written = []
+    monkeypatch.setattr(reporting, "wanted", lambda context, node, startup: startup)
+    monkeypatch.setattr(reporting, "flush", lambda context, wanted: written.append(wanted))
+    reporting.update(None, SimpleNamespace(name="node", record=1, saved=1), startup=True)
+    assert written == [True, True]

@@ -8,6 +8,7 @@ import random
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from placement.candidates.budget import OutOfTime
 from placement.candidates.tree_problem import Local, RequestShape, Variable
@@ -26,9 +27,10 @@ from tests.unit.placement.candidates.tree_problems import (
 
 
 @settings(max_examples=300, deadline=None)
-@given(problem=problems())
-def test_solutions_are_those_of_the_definition(problem):
-    found = list(solutions(*problem))
+@given(problem=problems(), seed=st.sampled_from([None, 1]))
+def test_solutions_are_those_of_the_definition(problem, seed):
+    source = random.Random(seed) if seed is not None else None
+    found = list(solutions(*problem, source=source))
 
     assert len(found) == len(set(found))
     assert set(found) == by_trying_all(*problem)
