@@ -150,6 +150,17 @@ class TestADeletedAllocation:
         host.update()
         assert outsider.allocations(instance.uuid) == {host.uuid: WHOLE}
 
+    def test_of_the_scheduler_stays_away_and_fails_no_update_that_looks_at_nothing(
+        self, start, outsider, caplog
+    ):
+        host = start("auto")
+        instance = scheduled(host, outsider)
+        host.update()
+        delete_behind_its_back(outsider, instance)
+        host.update()
+        assert outsider.allocations(instance.uuid) == {}
+        assert "ERROR" not in caplog.text
+
     @pytest.mark.parametrize("mode", ["auto", "tracker"])
     def test_comes_back_at_the_start(self, start, outsider, mode):
         host = start(mode)

@@ -51,6 +51,15 @@ def test_without_a_bound_it_is_never_over():
     budget.keep(10**18)
 
 
+def test_states_are_remembered_up_to_a_bound(monkeypatch):
+    monkeypatch.setattr("placement.candidates.budget._MOST_REMEMBERED", 2)
+    budget = Budget(None, None)
+    assert [budget.remember() for _ in range(3)] == [True, True, False]
+
+    budget.forget(1)
+    assert [budget.remember() for _ in range(2)] == [True, False]
+
+
 def test_steps_look_at_the_clock_now_and_then():
     clock = Clock()
     budget = Budget(10, None, clock=clock)

@@ -31,6 +31,14 @@ def test_forgetting_one_tree_keeps_the_others(cached):
     assert cached.cache.tree.get_provider_uuids() == ["c"]
 
 
+def test_who_shares_with_a_tree_is_noted_anew_or_added(cached):
+    for sharing, others in (("pool", False), ("disk", True)):
+        cached.cache.note_sharing("b", [sharing], others)
+    assert cached.cache.sharing == {"a": {"pool", "disk"}}
+    cached.cache.note_sharing("b", ["lan"])
+    assert cached.cache.sharing == {"a": {"lan"}}
+
+
 def test_invalidating_forgets_the_provider_and_what_is_below(cached):
     cached.invalidate_resource_provider("a")
     assert cached.cache.tree.get_provider_uuids() == ["c"]

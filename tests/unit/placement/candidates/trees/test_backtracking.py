@@ -36,6 +36,15 @@ def test_solutions_are_those_of_the_definition(problem, seed):
     assert set(found) == by_trying_all(*problem)
 
 
+@pytest.mark.parametrize(("hits", "found"), [((1, 0, 0), [(0, 2)]), ((0, 0, 0), [])])
+def test_one_provider_of_the_unsuffixed_group_has_the_required_trait(hits, found):
+    variables = tuple(Variable("", n, ((key, 1),), ()) for n, key in enumerate((VF, VGPU)))
+    locals_ = [Local((1, 1, 2)[n], hits[n], 1 << n, -1, ()) for n in range(3)]
+    shape = RequestShape(variables, (), 1, isolate=False, nested=True)
+
+    assert list(solutions(shape, locals_)) == found
+
+
 @pytest.mark.parametrize("isolate", [False, True])
 @pytest.mark.parametrize(("children", "groups"), [(8, 8), (21, 8), (21, 21), (32, 32), (64, 64)])
 def test_explosive_shapes_give_as_many_solutions_as_are_asked_for(children, groups, isolate):
