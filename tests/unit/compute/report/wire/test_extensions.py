@@ -63,13 +63,18 @@ def test_nothing_is_asked_where_extensions_are_switched_off(make):
         answer(302),
         answer(401, {"errors": []}),
         answer(404, text="<html>not found</html>"),
-        answer(500),
-        answer(503),
     ],
     ids=lambda strange: f"{strange.status_code} {strange.text}",
 )
 def test_an_answer_that_is_no_list_offers_nothing(make, strange):
     assert not make(strange).has(None, "claims")
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_failure_of_the_server_offers_nothing_and_is_no_finding(make, status):
+    extensions = make(answer(status), OFFERED)
+    assert not extensions.has(None, "claims")
+    assert extensions.has(None, "claims")
 
 
 def test_a_placement_that_cant_be_reached_is_no_finding(make):
