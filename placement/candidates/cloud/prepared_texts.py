@@ -240,38 +240,38 @@ def _by_block(slots: Slots) -> Iterator[tuple[int, list[int], bytes]]:
 class Listings:
     """Listings by form. It never changes, except that it remembers what was read.
 
-    :param outdated: the number of the last round that must not be used any more, the same for all
-        listings of one snapshot and of those that it becomes
+    :param round_: the number of the round, the same for all listings of one snapshot and of those
+        that it becomes
     """
 
-    __slots__ = ("_of_form", "_outdated")
+    __slots__ = ("_of_form", "_round")
 
     def __init__(
         self,
         of_form: Mapping[Hashable, tuple[int, Listing]] | None = None,
-        outdated: list[int] | None = None,
+        round_: list[int] | None = None,
     ) -> None:
         self._of_form: dict[Hashable, tuple[int, Listing]] = dict(of_form or {})
-        self._outdated = [0] if outdated is None else outdated
+        self._round = [0] if round_ is None else round_
 
     def forgetting(self, slots: Iterable[int]) -> "Listings":
         """Return the listings without some providers."""
         gone = list(slots)
         # another thread may add a form meanwhile
         known = list(self._of_form.items())
-        new = {form: (round_, listing.forgetting(gone)) for form, (round_, listing) in known}
-        return Listings(new, self._outdated)
+        new = {form: (when, listing.forgetting(gone)) for form, (when, listing) in known}
+        return Listings(new, self._round)
 
     def forget(self) -> None:
         """Begin a new round: all that is wanted from now on is read again.
 
         So it is in the listings that were made of this one, or that this one was made of.
         """
-        self._outdated[0] += 1
+        self._round[0] += 1
 
     def of(self, form: Hashable) -> Listing:
         """Return the listing of a form."""
-        now = self._outdated[0] + 1
+        now = self._round[0]
         found = self._of_form.get(form)
         if found is None or found[0] != now:
             found = self._of_form[form] = now, Listing()

@@ -165,6 +165,11 @@ def test_if_another_writer_was_there_too_it_is_read_again(sharing):
     assert (wanted.data(SHARING).generation, sharing.cache.tree.data(SHARING).generation) == (7, 6)
 
 
+def test_a_tree_that_was_read_without_it_may_be_written(sharing):
+    assert write(sharing, sharing.cache.tree.subtree(ROOT), **MOVED)
+    assert sharing.cache.tree.data(SHARING).generation == 8
+
+
 def test_a_provider_nobody_knows_is_no_matter(make):
     client = make(written({ROOT: 5, GONE: 8}))
 

@@ -30,15 +30,18 @@ def tree():
     return tree
 
 
+@pytest.mark.parametrize("on_shared_storage", [True, False])
 @pytest.mark.parametrize(("old", "new"), [(SMALL, LARGE), (LARGE, SMALL)])
-def test_both_ends_of_a_resize_share_one_disk_as_large_as_the_larger_flavors(tree, old, new):
+def test_both_ends_of_a_resize_share_one_disk_as_large_as_the_larger_flavors(
+    tree, old, new, on_shared_storage
+):
     instance = Instance(flavor=old, old_flavor=old, new_flavor=new)
     shares = (Share(Side.OLD, old), Share(Side.NEW, new))
     held = InstanceHolding(instance, shares, Migration(instance.uuid, migration_type="resize"))
 
     givers = givers_of(tree, NODE)
-    wanted = wanted_shares(held, shares, givers, {}, on_shared_storage=True)
-    found = placed(wanted, "node", givers, {}, on_shared_storage=True, runs=True)
+    wanted = wanted_shares(held, shares, givers, {}, on_shared_storage)
+    found = placed(wanted, "node", givers, {}, on_shared_storage, runs=True)
 
     assert found.places == {NODE: {"VCPU": 2, "MEMORY_MB": 128}, POOL: {"DISK_GB": 30}}
 
