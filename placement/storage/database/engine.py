@@ -59,7 +59,7 @@ from placement.storage.driver.failures import (
 )
 from placement.storage.driver.mysql_sessions import LONGEST_STATEMENT
 from placement.storage.driver.outages import refusal_of
-from placement.storage.driver.sqlite_sessions import FILE, Turn, turns
+from placement.storage.driver.sqlite_sessions import FILE
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -112,7 +112,6 @@ class Database:
         if timed:
             time_statements(self.engine, self._statements)
         self._reader, self._writer = modes(self.engine, read_only=read_only)
-        self._read_turn, self._write_turn = turns(self.engine)
         self._pause = pause
         self._clock = clock
         self.patience = PATIENCE
@@ -196,7 +195,7 @@ class Database:
     def _read(self, question: Operation[T], begun: float | None = None) -> T:
         try:
             self._preparation.run()
-            return self._run(self._reader, self._read_turn, question, begun=begun)
+            return self._run(self._reader, question, begun=begun)
         except (DBAPIError, PoolExhausted) as error:
             refusal = refusal_of(error)
             if refusal is None:
@@ -213,7 +212,7 @@ class Database:
         if self._driver is not None and not self._preparation.is_due:
             begun = self._clock()
             try:
-                with self._read_turn.taken(self.patience):
+                with self._reader.turn.taken(self.patience):
                     rows = self._rows(self._driver, select, values)
                 self._statements.seconds += self._clock() - begun
                 return rows
@@ -277,7 +276,7 @@ class Database:
             raise LostRace()
         try:
             self._preparation.run()
-            return self._run(self._writer, self._write_turn, operation, tries, None, patience)
+            return self._run(self._writer, operation, tries, None, patience)
         except (DBAPIError, PoolExhausted) as error:
             cause = failure_of(error) if isinstance(error, DBAPIError) else None
             if cause is not None and cause not in OUTAGES:
@@ -305,7 +304,6 @@ class Database:
     def _run(
         self,
         mode: Mode,
-        turn: Turn,
         operation: Operation[T],
         tries: int = TRIES,
         begun: float | None = None,
@@ -350,7 +348,7 @@ class Database:
                     awaited = None
                 with (
                     self._waiting(waits_longer) as waits_longer,
-                    turn.taken(patience - LONGEST_LOCK - (now - begun)),
+                    mode.turn.taken(patience - LONGEST_LOCK - (now - begun)),
                     self.kept.taken(mode.engine) as plain,
                     plain.begin(),
                 ):

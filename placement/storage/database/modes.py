@@ -1,12 +1,16 @@
 """How transactions begin: in one of two modes, one for reads and one for writes."""
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.pool import StaticPool
 
+from placement.errors import LostRace
 from placement.storage.database.connection import Connection
 from placement.storage.driver.dialects import MYSQL
 from placement.storage.driver.mysql_sessions import wait_longer
@@ -24,6 +28,32 @@ _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _MYSQL = "START TRANSACTION"
 
 
+class Turn:
+    """Lets one thread at a time use the database.
+
+    :param lock: None: all threads may use it at once
+    """
+
+    def __init__(self, lock: "threading.Lock | None") -> None:
+        self._lock = lock
+
+    @contextlib.contextmanager
+    def taken(self, seconds: float) -> Iterator[None]:
+        """Hold the turn in a block. Raises LostRace if waiting takes longer than `seconds`."""
+        if self._lock is None:
+            yield
+            return
+        if not self._lock.acquire(timeout=max(0.0, seconds)):
+            raise LostRace()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+_AT_ONCE = Turn(None)
+
+
 @dataclasses.dataclass(frozen=True)
 class Mode:
     """How transactions of one kind begin.
@@ -32,21 +62,31 @@ class Mode:
         than shortly for each lock (`lock_waits.py`). It is not a listener of SQLAlchemy's: an
         engine with such a listener costs each request more than the statement itself
     :param ending: what commits, if it can go in one message with the last statements
+    :param turn: is held during a transaction
     """
 
     engine: sa.Engine
     begin: Callable[[Connection, bool], object]
     ending: str | None = None
+    turn: Turn = _AT_ONCE
 
 
 def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> tuple[Mode, Mode]:
     """Return the mode for reads and the mode for writes.
 
+    SQLite lets one writer in at a time and makes the others poll, so the writers of a process queue
+    here instead. An in-memory database is a single connection, so its readers queue with them.
+
     :param patient: whether writes wait for locks as long as the database allows
     :param read_only: whether PostgreSQL refuses to write in transactions of the first mode
     """
     if engine.dialect.name == "sqlite":
-        return Mode(engine, _sending("BEGIN")), Mode(engine, _sending("BEGIN IMMEDIATE"))
+        writers = Turn(threading.Lock())
+        readers = writers if isinstance(engine.pool, StaticPool) else _AT_ONCE
+        return (
+            Mode(engine, _sending("BEGIN"), turn=readers),
+            Mode(engine, _sending("BEGIN IMMEDIATE"), turn=writers),
+        )
     if engine.dialect.driver == "pymysql":
         return Mode(engine, _sending(_MYSQL)), Mode(engine, _begin_pymysql_write, "COMMIT")
     if engine.dialect.name in MYSQL:

@@ -1,7 +1,4 @@
-"""What each new connection to SQLite is set to, and how threads wait for their turn to use one.
-
-SQLite allows one write at a time, and a database in memory has one connection.
-"""
+"""What each new connection to SQLite is set to."""
 
 import contextlib
 import dataclasses
@@ -9,16 +6,13 @@ import fcntl
 import logging
 import os
 import sqlite3
-import threading
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import InvalidatePoolError
-from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
+from sqlalchemy.pool import ConnectionPoolEntry
 
-from placement.errors import LostRace
 from placement.storage.driver.dialects import LONGEST_LOCK
 
 LOG = logging.getLogger(__name__)
@@ -143,38 +137,3 @@ def _forget_log(log: OpenFile) -> None:
                     os.unlink(path)
     finally:
         os.close(folder)
-
-
-class Turn:
-    """Lets one thread at a time use the database.
-
-    :param lock: None: all threads may use it at once
-    """
-
-    def __init__(self, lock: "threading.Lock | None") -> None:
-        self._lock = lock
-
-    @contextlib.contextmanager
-    def taken(self, seconds: float) -> Iterator[None]:
-        """Hold the turn in a block. Raises LostRace if waiting takes longer than `seconds`."""
-        if self._lock is None:
-            yield
-            return
-        if not self._lock.acquire(timeout=max(0.0, seconds)):
-            raise LostRace()
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-
-def turns(engine: sa.Engine) -> tuple[Turn, Turn]:
-    """Return the turn for reads and the turn for writes.
-
-    SQLite lets one writer in at a time and makes the others poll, so the writers of a process queue
-    here instead. An in-memory database is a single connection, so its readers queue with them.
-    """
-    if engine.dialect.name != "sqlite":
-        return Turn(None), Turn(None)
-    writers = Turn(threading.Lock())
-    return writers if isinstance(engine.pool, StaticPool) else Turn(None), writers

@@ -1,4 +1,4 @@
-"""Turns of threads on SQLite."""
+"""Turns of threads to use a database."""
 
 import threading
 
@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from placement.errors import LostRace
-from placement.storage.driver.sqlite_sessions import Turn, turns
+from placement.storage.database.modes import Turn, modes
 from tests.extras import needed_library
 
 
@@ -62,6 +62,6 @@ def test_only_sqlite_makes_writers_wait_and_only_in_memory_its_readers(
 ):
     if extra is not None:
         needed_library(sa.make_url(url).get_driver_name(), extra)
-    reads, writes = turns(sa.create_engine(url, **options))
-    with writes.taken(1):
-        assert (is_free(reads), is_free(writes)) == (others_may_read, others_may_write)
+    reads, writes = modes(sa.create_engine(url, **options))
+    with writes.turn.taken(1):
+        assert (is_free(reads.turn), is_free(writes.turn)) == (others_may_read, others_may_write)
