@@ -4,8 +4,7 @@ from typing import Any
 
 from placement.errors import LostRace, worded
 from placement.handlers.provider_requests import body_for
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.operations import aggregates as operations
 from placement.schemas import aggregates as schemas
 from placement.storage import aggregates

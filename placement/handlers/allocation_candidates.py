@@ -23,8 +23,7 @@ from placement.handlers.filter_grammar import (
     parse_resources,
     parse_traits,
 )
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.http.environ import CANDIDATES, SEARCH
 from placement.http.query import Query, checked_query
 from placement.metrics.families import OF_GROUP, TOGETHER

@@ -17,8 +17,7 @@ from placement.errors import (
     ResourceClassNotFound,
     worded,
 )
-from placement.http.answer import Answer
-from placement.http.call import Call, newest
+from placement.http.call import Answer, Call, newest
 from placement.operations import allocations as operations
 from placement.schemas import allocations as schemas
 from placement.storage import allocations

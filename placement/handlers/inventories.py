@@ -20,8 +20,7 @@ from placement.errors import (
     worded,
 )
 from placement.handlers.provider_requests import body_for
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call, newest
+from placement.http.call import NOW, Answer, Call, newest
 from placement.operations import inventories as operations
 from placement.schemas import inventories as schemas
 from placement.schemas.json_schema import RESOURCE_CLASS_KEY

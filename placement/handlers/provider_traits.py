@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from placement.errors import NotFound, ProviderNotFound, worded
-from placement.http.answer import Answer
-from placement.http.call import Call, newest
+from placement.http.call import Answer, Call, newest
 from placement.operations import traits as operations
 from placement.schemas import traits as schemas
 from placement.storage import traits

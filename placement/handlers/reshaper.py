@@ -10,8 +10,7 @@ from placement.errors import (
 )
 from placement.handlers.allocations import requests_from
 from placement.handlers.inventories import stock_from
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.operations.reshaper import Stock
 from placement.operations.reshaper import reshape as run
 from placement.schemas import reshaper as schemas

@@ -8,8 +8,7 @@ from placement.errors import (
     StandardNameFixed,
     worded,
 )
-from placement.http.answer import Answer
-from placement.http.call import Call, newest
+from placement.http.call import Answer, Call, newest
 from placement.microversions import pick
 from placement.operations import resource_classes as operations
 from placement.schemas import resource_classes as schemas

@@ -17,8 +17,7 @@ from placement.errors import (
 )
 from placement.handlers.provider_filters import read_filters
 from placement.handlers.provider_requests import body_for
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.operations import providers as operations
 from placement.schemas import resource_providers as schemas
 from placement.storage import providers

@@ -3,8 +3,7 @@
 import json
 
 from placement import microversions
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 
 _VERSION = {
     "id": "v1.0",

@@ -2,8 +2,7 @@
 
 from placement.domain.names import is_valid_custom
 from placement.errors import BadRequest, TraitNotFound
-from placement.http.answer import Answer
-from placement.http.call import Call, newest
+from placement.http.call import Answer, Call, newest
 from placement.http.query import Query
 from placement.operations import traits as operations
 from placement.schemas import traits as schemas

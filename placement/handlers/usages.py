@@ -3,8 +3,7 @@
 from typing import Any
 
 from placement.errors import NotFound, ProviderNotFound, worded
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.http.query import Query
 from placement.schemas import usages as schemas
 from placement.storage import allocations

@@ -26,8 +26,7 @@ from placement.errors import (
     UnsupportedMediaType,
 )
 from placement.http import error_body
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.http.endpoint import Endpoint, Handler
 from placement.http.environ import (
     CONFLICT,

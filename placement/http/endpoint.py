@@ -10,7 +10,7 @@ from placement.http.environ import JSON
 from placement.microversions import Version
 
 if TYPE_CHECKING:
-    from placement.http.answer import Answer
+    from placement.http.call import Answer
 
 #: answers a `Call`; the parameters of the path follow by name
 Handler = Callable[..., "Answer"]

@@ -6,8 +6,7 @@ from placement.domain.uuids import is_uuid_like, normalised
 from placement.errors import BadRequest
 from placement.extensions.allocations_query import schema as schemas
 from placement.extensions.provider_trees import tree_text
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.http.spool import Spool, kept
 from placement.storage import holdings
 from placement.storage.database.engine import Connection

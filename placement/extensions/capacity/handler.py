@@ -11,8 +11,7 @@ from placement.extensions.explain.handler import relaxing_of
 from placement.extensions.explain.operation import names_from
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of, request_in_body, request_of
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 
 
 def show(call: Call) -> Answer:

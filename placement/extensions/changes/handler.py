@@ -6,8 +6,7 @@ from placement.errors import BadQueryValue, PositionGone
 from placement.extensions.changes import rows
 from placement.extensions.changes import schema as schemas
 from placement.extensions.changes.rows import ChangePage
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.schemas.json_schema import Json
 from placement.storage.database.engine import Connection
 from placement.storage.feed import change_feed, feed_position

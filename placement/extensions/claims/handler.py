@@ -13,8 +13,7 @@ from placement.extensions.claims import schema as schemas
 from placement.extensions.claims.choice import Chooser, Strategy
 from placement.extensions.claims.operation import Claimed, ClaimRequest
 from placement.handlers.allocation_candidates import budget_of, request_in_body
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.schemas.json_schema import Json
 
 

@@ -1,7 +1,6 @@
 """/berth/v1, the list of what Berth offers beyond OpenStack Placement (extensions.md 1)."""
 
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.installation import our_version
 
 #: the version of the extensions, and the OpenStack Placement whose answers the service gives

@@ -2,8 +2,7 @@
 
 import datetime
 
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.metrics.empty_hour import MINUTES, EmptySearch
 from placement.schemas.json_schema import Json
 

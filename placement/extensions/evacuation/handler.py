@@ -11,8 +11,7 @@ from placement.extensions.evacuation.planning_line import turn_of
 from placement.extensions.explain.operation import names_from
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.schemas.json_schema import Json
 
 

@@ -1,7 +1,6 @@
 """/metrics and /metrics/providers for callers with a token (extensions.md 8)."""
 
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.http.environ import ExcInfo, Headers, WriteBody
 
 

@@ -1,7 +1,6 @@
 """/berth/v1/names: what the operator calls aggregates, projects and users (extensions.md 14)."""
 
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 
 
 def show(call: Call) -> Answer:

@@ -2,8 +2,7 @@
 
 from placement.extensions.openapi import schema as schemas
 from placement.http import entity_tags
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.microversions import named
 
 

@@ -14,8 +14,7 @@ from placement.extensions.plans.room import room as room_of
 from placement.extensions.plans.terms import terms_of
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of, request_in_body
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.schemas.json_schema import Json
 from placement.storage import movable_amounts
 

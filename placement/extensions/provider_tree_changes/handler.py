@@ -20,8 +20,7 @@ from placement.extensions.provider_tree_changes.rules import TreeChange, WantedP
 from placement.handlers.allocations import requests_from
 from placement.handlers.inventories import CAPACITY_REFUSED, CLASS_UNKNOWN, stock_from
 from placement.handlers.resource_providers import CHANGE_REFUSED, CREATION_REFUSED
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.schemas.json_schema import Json
 
 T = TypeVar("T")

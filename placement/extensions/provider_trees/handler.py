@@ -7,8 +7,7 @@ from placement.extensions.provider_trees import rows
 from placement.extensions.provider_trees.query import TreesQuery, read_query
 from placement.extensions.provider_trees.tree_pages import TREES_OF_PAGE, Pages
 from placement.http import entity_tags
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.http.environ import NDJSON
 from placement.http.spool import Spool, kept
 from placement.storage.database.engine import Connection

@@ -11,8 +11,7 @@ from placement.extensions.survives import schema as schemas
 from placement.extensions.survives.operation import Question, survives
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 from placement.schemas.json_schema import Json
 
 

@@ -4,8 +4,7 @@ from placement.errors import BadQueryValue
 from placement.extensions.suspects import schema as schemas
 from placement.extensions.suspects.found_suspects import Suspect
 from placement.extensions.suspects.rules import KINDS, SuspectMark
-from placement.http.answer import Answer
-from placement.http.call import NOW, Call
+from placement.http.call import NOW, Answer, Call
 from placement.schemas.json_schema import Json
 
 

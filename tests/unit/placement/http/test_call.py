@@ -4,8 +4,7 @@ from unittest import mock
 
 import pytest
 
-from placement.http.answer import Answer
-from placement.http.call import Call
+from placement.http.call import Answer, Call
 
 FORM = ("Content-Type", "application/json")
 LOCATION = ("Location", "http://h/place")
