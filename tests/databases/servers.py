@@ -147,7 +147,11 @@ class Server:
 
     def ready(self) -> bool:
         """Return whether the server answers."""
-        raise NotImplementedError
+        try:
+            self.connect().close()
+        except self._driver().OperationalError:
+            return False
+        return True
 
     def url(self, name: str) -> str:
         """Return the URL of the database `name` for `[placement_database]connection`."""
@@ -204,13 +208,6 @@ class PostgreSQL(Server):
         return self._driver().connect(
             host=str(self.folder), user="berth", dbname=name, autocommit=True, connect_timeout=60
         )
-
-    def ready(self) -> bool:
-        try:
-            self.connect().close()
-        except self._driver().OperationalError:
-            return False
-        return True
 
     def url(self, name: str) -> str:
         return f"postgresql://berth@/{name}?host={self.folder}"
@@ -282,13 +279,6 @@ class MariaDB(Server):
             connect_timeout=60,
             ssl_disabled=True,
         )
-
-    def ready(self) -> bool:
-        try:
-            self.connect().close()
-        except self._driver().OperationalError:
-            return False
-        return True
 
     def url(self, name: str) -> str:
         # PyMySQL prefers TLS: it would read all certificates of the system for each connection

@@ -12,6 +12,7 @@ import pytest
 
 from tests.faults.forking import running
 from tests.faults.running import NO_ANSWER
+from tests.faults.test_connections import is_closed
 
 THREADS = 2
 #: seconds in which a client must send a request
@@ -110,12 +111,6 @@ def test_the_size_of_all_incomplete_bodies_together_is_limited(small_spool):
         assert small_spool.post("/resource_providers", {"name": "in time"}).status == 200
         begun[3].sendall(b" " * 100_000)
         assert begun[3].recv(20).startswith(b"HTTP/1.1 401 ")
-
-
-def is_closed(client):
-    with contextlib.suppress(ConnectionResetError):
-        return client.recv(1) == b""
-    return True
 
 
 def test_a_client_that_does_not_read_its_response_is_disconnected(service):

@@ -64,15 +64,6 @@ def pool(outsider, flat):
     assert outsider.allocations(pool_user) == {pool: {"DISK_GB": 100}}
 
 
-def tree_of(outsider, host):
-    """name without the host's → uuid"""
-    found = outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
-    return {
-        row["name"].removeprefix(f"{host.name}_"): row["uuid"]
-        for row in found["resource_providers"]
-    }
-
-
 def places_of(outsider, query):
     """Return the providers of each candidate."""
     found = outsider.call("GET", f"/allocation_candidates?{query}")

@@ -106,3 +106,12 @@ class Outsider:
         """Return `{provider: {class: amount}}`."""
         found = self.call("GET", f"/allocations/{consumer}")["allocations"]
         return {uuid: part["resources"] for uuid, part in found.items()}
+
+
+def tree_of(outsider, host):
+    """name without the host's → uuid"""
+    found = outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
+    return {
+        row["name"].removeprefix(f"{host.name}_"): row["uuid"]
+        for row in found["resource_providers"]
+    }

@@ -7,6 +7,7 @@ import pytest
 
 from compute import exceptions
 from tests.functional.compute.compute_host import SpreadingDriver
+from tests.functional.compute.outsider import tree_of
 from virt.fake import (
     FakeNUMAReshapeDriver,
     FakeRCRenameDriver,
@@ -26,15 +27,6 @@ class LateSpreadingDriver(SpreadingDriver):
     def update_provider_tree(self, tree, nodename, **kwargs):
         if self.ready:
             super().update_provider_tree(tree, nodename, **kwargs)
-
-
-def tree_of(outsider, host):
-    """name without the host's → uuid"""
-    found = outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
-    return {
-        row["name"].removeprefix(f"{host.name}_"): row["uuid"]
-        for row in found["resource_providers"]
-    }
 
 
 def test_r4_a_periodic_update_lays_out_what_needs_no_reshape(host, outsider):

@@ -13,8 +13,8 @@ from tests.functional.compute.libvirt_host import (
     known,
     migrating,
     start,
-    tree_of,
 )
+from tests.functional.compute.outsider import tree_of
 from tests.unit.virt.libvirt.older_driver import OlderDriver
 from tests.unit.virt.node.hosts import (
     GPUS,

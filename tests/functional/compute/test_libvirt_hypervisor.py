@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from compute.exceptions import InvalidConfiguration, ReshapeFailed
+from tests.functional.compute.outsider import tree_of
 from tests.unit.virt.libvirt.guest_hosts import domain_xml, host_xml, tpm_xml
 from tests.unit.virt.libvirt.guest_hosts import guest_xml as domain_guest_xml
 from tests.unit.virt.libvirt.hosts import (
@@ -61,15 +62,6 @@ def start(host):
         return host
 
     return start
-
-
-def tree_of(outsider, host):
-    """name without the host's → uuid"""
-    found = outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
-    return {
-        row["name"].removeprefix(f"{host.name}_"): row["uuid"]
-        for row in found["resource_providers"]
-    }
 
 
 def test_the_default_test_hypervisor_becomes_cells_and_flat_again(host, start, outsider):

@@ -4,10 +4,10 @@ import copy
 from uuid import uuid4
 
 import pytest
-import requests
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
+from tests.functional.compute.test_whole_tree_writes import answered
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 RESHAPER = ("POST", "/reshaper", "1.30")
@@ -376,13 +376,6 @@ def test_a_consumer_changed_meanwhile_is_a_conflict(cycle, cloud, outsider):
 
     with pytest.raises(exceptions.PlacementReshapeConflict):
         cycle(edit_slowly)
-
-
-def answered(status, text):
-    response = requests.Response()
-    response.status_code = status
-    response._content = text.encode()
-    return response
 
 
 @pytest.mark.one_by_one

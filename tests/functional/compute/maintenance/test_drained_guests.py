@@ -3,15 +3,7 @@
 import pytest
 
 from compute.records.instance import Flavor
-
-OWNER = ["OWNER_NOVA"]
-SHARE = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}
-
-
-def stock(**classes):
-    return {
-        name: {"total": n} for name, n in ({"MEMORY_MB": 4096, "DISK_GB": 50} | classes).items()
-    }
+from tests.functional.compute.maintenance.test_moving_guests import OWNER, SHARE, stock
 
 
 @pytest.fixture

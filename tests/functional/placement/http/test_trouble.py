@@ -23,16 +23,9 @@ from sqlalchemy.exc import (
 from placement.storage.database import engine
 from placement.storage.database.engine import Database
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
+from tests.unit.placement.storage.driver.test_dialects import Origin
 
 pytestmark = pytest.mark.spread_over_databases
-
-
-class Canceled(Exception):
-    """A driver's error, with the attributes of drivers' errors."""
-
-    def __init__(self, *arguments, **attributes):
-        super().__init__(*arguments)
-        vars(self).update(attributes)
 
 
 @contextlib.contextmanager
@@ -174,10 +167,10 @@ def test_the_error_of_a_missing_table_shows_no_statement_either(troubled, caplog
 
 
 CANCELED = {
-    "sqlite": Canceled("interrupted", sqlite_errorname="SQLITE_INTERRUPT"),
-    "postgresql": Canceled("canceling statement due to statement timeout", sqlstate="57014"),
-    "mariadb": Canceled(1969, "Query execution was interrupted (max_statement_time exceeded)"),
-    "mysql": Canceled(3024, "Query execution was interrupted, maximum time exceeded"),
+    "sqlite": Origin("interrupted", sqlite_errorname="SQLITE_INTERRUPT"),
+    "postgresql": Origin("canceling statement due to statement timeout", sqlstate="57014"),
+    "mariadb": Origin(1969, "Query execution was interrupted (max_statement_time exceeded)"),
+    "mysql": Origin(3024, "Query execution was interrupted, maximum time exceeded"),
 }
 
 

@@ -15,21 +15,10 @@ from compute import exceptions
 from compute.provider_tree import Resource
 from compute.records.aggregate import Aggregate, HostMapping
 from compute.records.cell_database import DuplicateRecord, schema, sqlite
-from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Flavor, Instance, MigrationContext, allows_resource_removal
 from compute.records.migration import Migration
 from compute.records.service import Service
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def cell(request, tmp_path):
-    if request.param == "memory":
-        yield MemoryCellDatabase()
-        return
-    database = sqlite.open_in(str(tmp_path / "state"))
-    yield database
-    database.close()
 
 
 def an_instance(**fields):

@@ -4,7 +4,6 @@ import pytest
 
 from compute import exceptions
 from compute.records.cell_database import DuplicateRecord, sqlite
-from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.compute_node import ComputeNode, missing_resources
 from compute.records.service import Service
 
@@ -25,16 +24,6 @@ RESOURCES = {
 
 def a_node(uuid=UUID, host="host1", name="node1"):
     return ComputeNode(uuid=uuid, host=host, hypervisor_hostname=name)
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def cell(request, tmp_path):
-    if request.param == "memory":
-        yield MemoryCellDatabase()
-        return
-    database = sqlite.open_in(str(tmp_path / "state"))
-    yield database
-    database.close()
 
 
 @pytest.fixture

@@ -9,18 +9,6 @@ from virt import fake
 from virt.inventory import record
 
 
-@pytest.fixture
-def make(virtapi, conf):
-    """Make a fake driver that works as host1."""
-
-    def make_driver(driver_class, **options):
-        driver = driver_class(virtapi, conf, **options)
-        driver.init_host("host1")
-        return driver
-
-    return make_driver
-
-
 @pytest.mark.parametrize(
     ("driver_class", "totals"),
     [

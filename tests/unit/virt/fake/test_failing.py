@@ -10,16 +10,6 @@ GUEST = SimpleNamespace(uuid="guest-uuid", name="guest", vm_state="building")
 SHELVED = SimpleNamespace(uuid="guest-uuid", name="guest", vm_state="shelved_offloaded")
 
 
-@pytest.fixture
-def make(virtapi, conf):
-    def make_driver(driver_class, **options):
-        driver = driver_class(virtapi, conf, **options)
-        driver.init_host("host1")
-        return driver
-
-    return make_driver
-
-
 @pytest.mark.parametrize(
     "driver_class",
     [fake.FakeRescheduleDriver, fake.FakeRescheduleDriverWithNestedCustomResources],

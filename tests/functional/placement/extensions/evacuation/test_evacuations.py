@@ -60,18 +60,16 @@ def evacuate(service, *roots, **more):
     return expect(service.post(EVACUATE, {"without": list(roots), **more}), 200).json
 
 
+def move(service, consumer, allocations):
+    """Replace what a consumer holds."""
+    known = service.get(f"/allocations/{consumer}").json
+    expect(service.put(f"/allocations/{consumer}", known | {"allocations": allocations}), 204)
+
+
 def carry_out(service, answer):
     """Make the moves, one after the other."""
-    for consumer, move in answer["moves"].items():
-        known = service.get(f"/allocations/{consumer}").json
-        body = {
-            "allocations": move["allocations"],
-            "project_id": known["project_id"],
-            "user_id": known["user_id"],
-            "consumer_generation": known["consumer_generation"],
-            "consumer_type": known["consumer_type"],
-        }
-        expect(service.put(f"/allocations/{consumer}", body), 204)
+    for consumer, made in answer["moves"].items():
+        move(service, consumer, made["allocations"])
 
 
 def shrink(service, uuid, generation, **stock):

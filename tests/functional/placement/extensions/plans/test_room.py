@@ -14,6 +14,7 @@ from tests.functional.placement.extensions.evacuation.test_evacuations import (
     B,
     C,
     hold,
+    move,
     pool,
     provider,
 )
@@ -40,16 +41,8 @@ def told(answer):
 
 def carry_out(service, answer):
     """Make the moves, one after the other."""
-    for move in answer["moves"]:
-        known = service.get(f"/allocations/{move['consumer']}").json
-        body = {
-            "allocations": move["allocations"],
-            "project_id": known["project_id"],
-            "user_id": known["user_id"],
-            "consumer_generation": known["consumer_generation"],
-            "consumer_type": known["consumer_type"],
-        }
-        expect(service.put(f"/allocations/{move['consumer']}", body), 204)
+    for one in answer["moves"]:
+        move(service, one["consumer"], one["allocations"])
 
 
 def candidates(service, query):

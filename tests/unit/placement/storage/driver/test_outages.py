@@ -9,14 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from placement.errors import DatabaseReadOnly, DatabaseUnavailable, StorageFull
 from placement.storage.driver.outages import refusal_of
-
-
-class Origin(Exception):
-    """A driver's error, with the attributes drivers give theirs."""
-
-    def __init__(self, *arguments, **attributes):
-        super().__init__(*arguments)
-        vars(self).update(attributes)
+from tests.unit.placement.storage.driver.test_dialects import Origin
 
 
 def failed(origin, kind=OperationalError, statement="INSERT", lost=False):
