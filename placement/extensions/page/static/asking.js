@@ -18,6 +18,11 @@ export class Asking {
     this.pace = new Pace();
   }
 
+  /** Return the view that has this question alone; `go` asks it of a place. */
+  view(title, node, go) {
+    return { title, node, go, changed: () => this.changed(), status: () => this.refresh(), close: () => this.close() };
+  }
+
   /**
    * Ask, and show the answer.
    * @param {function(AbortSignal, function(object)): Promise} question may tell a first answer, which

@@ -34,3 +34,9 @@ export function addressOf(view, path = [], query = "") {
 export function refine(address) {
   if (address !== location.hash) history.replaceState(null, "", address);
 }
+
+/** Go to an address. If the reader is there already, only `look` again. */
+export function lead(address, look) {
+  if (address === location.hash) look();
+  else location.hash = address;
+}

@@ -9,7 +9,7 @@ import { toAggregate, toTree } from "../links.js";
 import { flavorOf, MOST_FLAVORS } from "../model/flavors.js";
 import { rootsOf } from "../model/hosts.js";
 import { asked } from "../model/query.js";
-import { addressOf } from "../place.js";
+import { addressOf, lead } from "../place.js";
 import { queryForm } from "../query_form.js";
 import { askMore } from "../session.js";
 import { count, number } from "../words.js";
@@ -35,9 +35,7 @@ export function capacityView(place, live) {
       const whole = new URLSearchParams(query);
       if (without.value.trim()) whole.set(WITHOUT, without.value.trim());
       for (const line of linesOf(others.value)) whole.append(BESIDE, line);
-      const next = addressOf("capacity", [], whole);
-      if (next === location.hash) look(whole);
-      else location.hash = next;
+      lead(addressOf("capacity", [], whole), () => look(whole));
     },
   });
   const node = element(
@@ -82,14 +80,7 @@ export function capacityView(place, live) {
   }
 
   go(place);
-  return {
-    title: "Capacity",
-    node,
-    go,
-    changed: () => asking.changed(),
-    status: () => asking.refresh(),
-    close: () => asking.close(),
-  };
+  return asking.view("Capacity", node, go);
 }
 
 function linesOf(text) {

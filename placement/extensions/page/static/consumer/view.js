@@ -7,7 +7,7 @@ import { roomOf } from "../drawings/provider.js";
 import { wideTable } from "../drawings/table.js";
 import { heldText } from "../drawings/tree.js";
 import { copyable, named, notice, toTree } from "../links.js";
-import { addressOf } from "../place.js";
+import { addressOf, lead } from "../place.js";
 import { askMore } from "../session.js";
 import { amount, byClass, count, exactly, mayBeUuid } from "../words.js";
 import { suspected, suspectsOf, told } from "./about.js";
@@ -39,9 +39,7 @@ export function consumerView(place, live) {
         submit: (event) => {
           event.preventDefault();
           const wanted = input.value.trim();
-          const next = addressOf("consumer", [wanted]);
-          if (next === location.hash) look(wanted);
-          else location.hash = next;
+          lead(addressOf("consumer", [wanted]), () => look(wanted));
         },
       },
       element("label", { class: "field" }, element("span", {}, "Uuid of a server or another consumer"), input),
@@ -66,14 +64,7 @@ export function consumerView(place, live) {
   }
 
   go(place);
-  return {
-    title: "Consumer",
-    node,
-    go,
-    changed: () => asking.changed(),
-    status: () => asking.refresh(),
-    close: () => asking.close(),
-  };
+  return asking.view("Consumer", node, go);
 }
 
 /** Return what is known of a consumer; `uuid` is undefined if it holds nothing. */

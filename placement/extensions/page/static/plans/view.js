@@ -4,7 +4,7 @@ import { Asking } from "../asking.js";
 import { element, show } from "../dom.js";
 import { notice } from "../links.js";
 import { filled } from "../model/asked.js";
-import { addressOf } from "../place.js";
+import { addressOf, lead } from "../place.js";
 import { queryForm } from "../query_form.js";
 import { fields, ifFields } from "./fields.js";
 import { KINDS } from "./kinds.js";
@@ -33,9 +33,7 @@ export function plansView(place, live) {
 
   function use(first) {
     const query = filled({ ...first, ...own.values(), ...different.values() });
-    const next = addressOf("plans", [name], query);
-    if (next === location.hash) look(query);
-    else location.hash = next;
+    lead(addressOf("plans", [name], query), () => look(query));
   }
 
   function go(next) {

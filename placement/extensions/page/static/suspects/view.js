@@ -33,14 +33,7 @@ export function suspectsView(place, live) {
   }
 
   go(place);
-  return {
-    title: "Suspects",
-    node,
-    go,
-    changed: () => asking.changed(),
-    status: () => asking.refresh(),
-    close: () => asking.close(),
-  };
+  return asking.view("Suspects", node, go);
 }
 
 function told({ suspects, kinds, marker }, chosen, projects) {

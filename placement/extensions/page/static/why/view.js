@@ -6,7 +6,7 @@ import { element } from "../dom.js";
 import { field, input } from "../inputs.js";
 import { copyText, toTree, withNames } from "../links.js";
 import { relaxed } from "../model/query.js";
-import { addressOf } from "../place.js";
+import { addressOf, lead } from "../place.js";
 import { queryForm } from "../query_form.js";
 import { askMore } from "../session.js";
 import { amount, count, number } from "../words.js";
@@ -35,9 +35,7 @@ export function whyView(place, live) {
       const more = Object.entries({ provider: provider.value.trim(), consumer: consumer.value.trim() });
       const whole = new URLSearchParams(query);
       for (const [name, value] of more) if (value) whole.set(name, value);
-      const next = addressOf("why", [], whole);
-      if (next === location.hash) look(whole);
-      else location.hash = next;
+      lead(addressOf("why", [], whole), () => look(whole));
     },
   });
   const node = element(
@@ -69,14 +67,7 @@ export function whyView(place, live) {
   }
 
   go(place);
-  return {
-    title: "Why",
-    node,
-    go,
-    changed: () => asking.changed(),
-    status: () => asking.refresh(),
-    close: () => asking.close(),
-  };
+  return asking.view("Why", node, go);
 }
 
 async function explanation(query, signal, first) {
