@@ -7,7 +7,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from placement.candidates.budget import Budget
 from placement.candidates.cloud.snapshot import Snapshot
@@ -34,6 +34,7 @@ from placement.extensions.claims.claim_plan import (
 )
 from placement.extensions.explain import explanation
 from placement.extensions.explain.operation import names_from
+from placement.http.services import Snapshots
 from placement.operations.allocations import ProviderRoom, store
 from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import allocations, holdings, providers
@@ -64,19 +65,6 @@ class Claimed:
     generation: int
 
 
-class ClaimSnapshots(Protocol):
-    """Where claims get the cloud from: `placement.candidates.live.live_snapshot.LiveSnapshot`."""
-
-    def current(self) -> Snapshot:
-        """Return the cloud as of now."""
-
-    def at_once(self, question: Callable[[Connection, Snapshot], T]) -> tuple[Snapshot, T]:
-        """Return the cloud and the answer to a question, both of one moment."""
-
-    def look_for_others(self) -> None:
-        """Find out whether other writers changed the tables without appending to the feed."""
-
-
 class ClaimRequest:
     """One claim for some consumers: all of them get a candidate, or none.
 
@@ -93,7 +81,7 @@ class ClaimRequest:
     def __init__(
         self,
         database: Database,
-        cloud: ClaimSnapshots,
+        cloud: Snapshots,
         chooser: Chooser,
         consumers: Sequence[ConsumerRequest],
         budget: Callable[[], Budget],
