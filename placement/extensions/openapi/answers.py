@@ -36,46 +36,35 @@ HEADERS_AT = "#/components/headers/"
 _OPTIONAL = "Optional-"
 
 HEADERS: dict[str, Json] = {
-    "OpenStack-API-Version": {
-        "description": "The microversion of the answer.",
-        "schema": {"type": "string", "pattern": r"^placement 1\.[0-9]+$"},
-    },
-    "x-openstack-request-id": {
-        "description": "Names the request in the log.",
-        "schema": {"type": "string", "pattern": "^req-[0-9a-f-]{36}$"},
-    },
-    "Vary": {
-        "description": "The headers of the request on which the answer depends.",
-        "schema": {"type": "string", "pattern": "^[A-Za-z-]+(, ?[A-Za-z-]+)*$"},
-    },
-    "Cache-Control": {
-        "description": "An answer that was kept must be asked for again.",
-        "schema": {"type": "string", "const": "no-cache"},
-    },
-    "Last-Modified": {
-        "description": "When the newest part of the answer changed.",
-        "schema": {"type": "string", "pattern": _DATE},
-    },
-    "Location": {
-        "description": "The URL of what was created.",
-        "schema": {"type": "string", "pattern": "^https?://[^/]+/"},
-    },
-    "ETag": {
-        "description": "Names this answer, for If-None-Match.",
-        "schema": {"type": "string", "pattern": '^"[!#-~]+"$'},
-    },
-    "Allow": {
-        "description": "The methods that the path has.",
-        "schema": {"type": "string", "pattern": "^[A-Z]+(, [A-Z]+)*$"},
-    },
-    "Retry-After": {
-        "description": "Seconds after which to ask again.",
-        "schema": {"type": "string", "pattern": "^[0-9]+$"},
-    },
-    "WWW-Authenticate": {
-        "description": "The keystone that gives tokens.",
-        "schema": {"type": "string"},
-    },
+    name: {"description": description, "schema": {"type": "string", **rule}}
+    for name, description, rule in (
+        (
+            "OpenStack-API-Version",
+            "The microversion of the answer.",
+            {"pattern": r"^placement 1\.[0-9]+$"},
+        ),
+        (
+            "x-openstack-request-id",
+            "Names the request in the log.",
+            {"pattern": "^req-[0-9a-f-]{36}$"},
+        ),
+        (
+            "Vary",
+            "The headers of the request on which the answer depends.",
+            {"pattern": "^[A-Za-z-]+(, ?[A-Za-z-]+)*$"},
+        ),
+        (
+            "Cache-Control",
+            "An answer that was kept must be asked for again.",
+            {"const": "no-cache"},
+        ),
+        ("Last-Modified", "When the newest part of the answer changed.", {"pattern": _DATE}),
+        ("Location", "The URL of what was created.", {"pattern": "^https?://[^/]+/"}),
+        ("ETag", "Names this answer, for If-None-Match.", {"pattern": '^"[!#-~]+"$'}),
+        ("Allow", "The methods that the path has.", {"pattern": "^[A-Z]+(, [A-Z]+)*$"}),
+        ("Retry-After", "Seconds after which to ask again.", {"pattern": "^[0-9]+$"}),
+        ("WWW-Authenticate", "The keystone that gives tokens.", {}),
+    )
 }
 
 
