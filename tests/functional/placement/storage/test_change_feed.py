@@ -41,162 +41,118 @@ def newest(service):
     return service.ask("SELECT max(id) FROM berth_provider_changes")[0][0]
 
 
-@pytest.mark.parametrize(
-    ("request_", "changed"),
-    [
-        pytest.param(
-            ("POST", "/resource_providers", {"name": "x", "uuid": CREATED}),
-            {CREATED: ChangeKind.ROW},
-            id="a provider is created",
+#: what is written, and the kinds of change by provider
+WRITES = {
+    "a provider is created": (
+        ("POST", "/resource_providers", {"name": "x", "uuid": CREATED}),
+        {CREATED: ChangeKind.ROW},
+    ),
+    "a provider is renamed": (("PUT", PATH, {"name": "x"}), {ROOT: ChangeKind.ROW}),
+    "a tree is moved": (
+        ("PUT", PATH, {"name": "x", "parent_provider_uuid": EMPTY}),
+        {ROOT: ChangeKind.ROW, CHILD: ChangeKind.ROW},
+    ),
+    "a provider is deleted": (
+        ("DELETE", f"/resource_providers/{EMPTY}", None),
+        {"gone": ChangeKind.DELETED},
+    ),
+    "inventories are replaced": (
+        ("PUT", f"{PATH}/inventories", stock(5, VCPU=9, DISK_GB=100)),
+        {ROOT: ChangeKind.INVENTORY},
+    ),
+    "an inventory is added": (
+        ("POST", f"{PATH}/inventories", {"resource_class": "VGPU", "total": 1}),
+        {ROOT: ChangeKind.INVENTORY},
+    ),
+    "an inventory is changed": (
+        ("PUT", f"{PATH}/inventories/VCPU", {"resource_provider_generation": 5, "total": 1}),
+        {ROOT: ChangeKind.INVENTORY},
+    ),
+    "an inventory is deleted": (
+        ("DELETE", f"{PATH}/inventories/CUSTOM_A", None),
+        {ROOT: ChangeKind.INVENTORY},
+    ),
+    "all inventories are deleted": (
+        ("DELETE", f"/resource_providers/{EMPTY}/inventories", None),
+        {EMPTY: ChangeKind.INVENTORY},
+    ),
+    "traits are replaced": (
+        (
+            "PUT",
+            f"{PATH}/traits",
+            {"traits": ["HW_CPU_X86_AVX"], "resource_provider_generation": 5},
         ),
-        pytest.param(
-            ("PUT", PATH, {"name": "x"}), {ROOT: ChangeKind.ROW}, id="a provider is renamed"
-        ),
-        pytest.param(
-            ("PUT", PATH, {"name": "x", "parent_provider_uuid": EMPTY}),
-            {ROOT: ChangeKind.ROW, CHILD: ChangeKind.ROW},
-            id="a tree is moved",
-        ),
-        pytest.param(
-            ("DELETE", f"/resource_providers/{EMPTY}", None),
-            {"gone": ChangeKind.DELETED},
-            id="a provider is deleted",
-        ),
-        pytest.param(
-            ("PUT", f"{PATH}/inventories", stock(5, VCPU=9, DISK_GB=100)),
-            {ROOT: ChangeKind.INVENTORY},
-            id="inventories are replaced",
-        ),
-        pytest.param(
-            ("POST", f"{PATH}/inventories", {"resource_class": "VGPU", "total": 1}),
-            {ROOT: ChangeKind.INVENTORY},
-            id="an inventory is added",
-        ),
-        pytest.param(
-            (
-                "PUT",
-                f"{PATH}/inventories/VCPU",
-                {"resource_provider_generation": 5, "total": 1},
-            ),
-            {ROOT: ChangeKind.INVENTORY},
-            id="an inventory is changed",
-        ),
-        pytest.param(
-            ("DELETE", f"{PATH}/inventories/CUSTOM_A", None),
-            {ROOT: ChangeKind.INVENTORY},
-            id="an inventory is deleted",
-        ),
-        pytest.param(
-            ("DELETE", f"/resource_providers/{EMPTY}/inventories", None),
-            {EMPTY: ChangeKind.INVENTORY},
-            id="all inventories are deleted",
-        ),
-        pytest.param(
-            (
-                "PUT",
-                f"{PATH}/traits",
-                {"traits": ["HW_CPU_X86_AVX"], "resource_provider_generation": 5},
-            ),
-            {ROOT: ChangeKind.TRAITS},
-            id="traits are replaced",
-        ),
-        pytest.param(
-            ("DELETE", f"{PATH}/traits", None), {ROOT: ChangeKind.TRAITS}, id="traits are deleted"
-        ),
-        pytest.param(
-            (
-                "PUT",
-                f"{PATH}/traits",
-                {"traits": ["CUSTOM_T"], "resource_provider_generation": 5},
-            ),
-            {},
-            id="traits stay the same",
-        ),
-        pytest.param(
-            (
-                "PUT",
-                f"{PATH}/aggregates",
-                {"aggregates": [], "resource_provider_generation": 5},
-            ),
-            {ROOT: ChangeKind.AGGREGATES},
-            id="aggregates are replaced",
-        ),
-        pytest.param(
-            ("PUT", f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}, CHILD: {"VGPU": 1}})),
-            {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
-            id="a consumer takes something",
-        ),
-        pytest.param(
-            ("PUT", f"/allocations/{OTHER_HOLDER}", holding({ROOT: {"VCPU": 1}}, generation=1)),
-            {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
-            id="a consumer moves away",
-        ),
-        pytest.param(
-            ("PUT", f"/allocations/{HOLDER}", holding({}, generation=2)),
-            {ROOT: ChangeKind.USAGE},
-            id="a consumer gives all up",
-        ),
-        pytest.param(
-            ("PUT", f"/allocations/{NEW}", holding({})), {}, id="a new consumer takes nothing"
-        ),
-        pytest.param(
-            ("DELETE", f"/allocations/{HOLDER}", None),
-            {ROOT: ChangeKind.USAGE},
-            id="allocations are deleted",
-        ),
-        pytest.param(
-            (
-                "POST",
-                "/allocations",
-                {
-                    HOLDER: holding({}, generation=2),
-                    OTHER_HOLDER: holding({CHILD: {"VGPU": 2}}, generation=1),
-                },
-            ),
-            {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
-            id="several consumers change",
-        ),
-        pytest.param(
-            (
-                "POST",
-                "/reshaper",
-                {
-                    "inventories": {
-                        ROOT: stock(5, DISK_GB=100),
-                        EMPTY: stock(0, VCPU=8),
-                    },
-                    "allocations": {
-                        HOLDER: holding({ROOT: {"DISK_GB": 10}, EMPTY: {"VCPU": 4}}, generation=2)
-                    },
-                },
-            ),
+        {ROOT: ChangeKind.TRAITS},
+    ),
+    "traits are deleted": (("DELETE", f"{PATH}/traits", None), {ROOT: ChangeKind.TRAITS}),
+    "traits stay the same": (
+        ("PUT", f"{PATH}/traits", {"traits": ["CUSTOM_T"], "resource_provider_generation": 5}),
+        {},
+    ),
+    "aggregates are replaced": (
+        ("PUT", f"{PATH}/aggregates", {"aggregates": [], "resource_provider_generation": 5}),
+        {ROOT: ChangeKind.AGGREGATES},
+    ),
+    "a consumer takes something": (
+        ("PUT", f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}, CHILD: {"VGPU": 1}})),
+        {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
+    ),
+    "a consumer moves away": (
+        ("PUT", f"/allocations/{OTHER_HOLDER}", holding({ROOT: {"VCPU": 1}}, generation=1)),
+        {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
+    ),
+    "a consumer gives all up": (
+        ("PUT", f"/allocations/{HOLDER}", holding({}, generation=2)),
+        {ROOT: ChangeKind.USAGE},
+    ),
+    "a new consumer takes nothing": (("PUT", f"/allocations/{NEW}", holding({})), {}),
+    "allocations are deleted": (
+        ("DELETE", f"/allocations/{HOLDER}", None),
+        {ROOT: ChangeKind.USAGE},
+    ),
+    "several consumers change": (
+        (
+            "POST",
+            "/allocations",
             {
-                ROOT: ChangeKind.INVENTORY | ChangeKind.USAGE,
-                EMPTY: ChangeKind.INVENTORY | ChangeKind.USAGE,
+                HOLDER: holding({}, generation=2),
+                OTHER_HOLDER: holding({CHILD: {"VGPU": 2}}, generation=1),
             },
-            id="a reshape",
         ),
-        pytest.param(
-            (
-                "POST",
-                "/reshaper",
-                {"inventories": {EMPTY: stock(0, VCPU=8)}, "allocations": {}},
-            ),
-            {EMPTY: ChangeKind.INVENTORY},
-            id="a reshape of inventories alone",
+        {ROOT: ChangeKind.USAGE, CHILD: ChangeKind.USAGE},
+    ),
+    "a reshape": (
+        (
+            "POST",
+            "/reshaper",
+            {
+                "inventories": {ROOT: stock(5, DISK_GB=100), EMPTY: stock(0, VCPU=8)},
+                "allocations": {
+                    HOLDER: holding({ROOT: {"DISK_GB": 10}, EMPTY: {"VCPU": 4}}, generation=2)
+                },
+            },
         ),
-        pytest.param(
-            ("PUT", "/resource_classes/CUSTOM_UNUSED", {"name": "CUSTOM_B"}, "1.2"),
-            {None: ChangeKind.NAMES},
-            id="a class is renamed",
-        ),
-        pytest.param(
-            ("PUT", "/resource_classes/CUSTOM_A", {"name": "CUSTOM_B"}, "1.2"),
-            {None: ChangeKind.NAMES, ROOT: ChangeKind.INVENTORY},
-            id="a class is renamed that a provider has",
-        ),
-    ],
-)
+        {
+            ROOT: ChangeKind.INVENTORY | ChangeKind.USAGE,
+            EMPTY: ChangeKind.INVENTORY | ChangeKind.USAGE,
+        },
+    ),
+    "a reshape of inventories alone": (
+        ("POST", "/reshaper", {"inventories": {EMPTY: stock(0, VCPU=8)}, "allocations": {}}),
+        {EMPTY: ChangeKind.INVENTORY},
+    ),
+    "a class is renamed": (
+        ("PUT", "/resource_classes/CUSTOM_UNUSED", {"name": "CUSTOM_B"}, "1.2"),
+        {None: ChangeKind.NAMES},
+    ),
+    "a class is renamed that a provider has": (
+        ("PUT", "/resource_classes/CUSTOM_A", {"name": "CUSTOM_B"}, "1.2"),
+        {None: ChangeKind.NAMES, ROOT: ChangeKind.INVENTORY},
+    ),
+}
+
+
+@pytest.mark.parametrize(("request_", "changed"), WRITES.values(), ids=WRITES)
 def test_a_write_records_its_changes(filled, request_, changed):
     before = newest(filled)
     method, path, body, *version = request_

@@ -51,22 +51,27 @@ def test_a_watcher_ends_at_what_the_service_says(prepared, seed):
     assert watcher.read_all == 1
 
 
-def test_a_watcher_beside_writers_of_several_workers(prepared):
-    """The writers open lanes, and commit while pages are read."""
-    other = type(prepared)(prepared.url)
-    watchers = [Watcher(prepared, 1), Watcher(other, 2)]
-    writers = [Writer(service, seed) for seed, service in enumerate((prepared, other, other))]
+def watch_beside_writers(service, other, search=lambda: None):
+    """Let watchers step, and `search`, while two workers write; nobody reads everything again."""
+    watchers = [Watcher(service, 1), Watcher(other, 2)]
+    writers = [Writer(worker, seed) for seed, worker in enumerate((service, other, other))]
     running = [InThread(writer.step, STEPS // 2) for writer in writers]
     while any(thread.is_alive() for thread in running):
         for watcher in watchers:
             watcher.step()
+        search()
     for thread in running:
         thread.join()
     assert [thread.failure for thread in running if thread.failure] == []
     for watcher in watchers:
         watcher.catch_up()
-        assert watcher.copy == everything(prepared)
+        assert watcher.copy == everything(service)
         assert watcher.read_all == 1
+
+
+def test_a_watcher_beside_writers_of_several_workers(prepared):
+    """The writers open lanes, and commit while pages are read."""
+    watch_beside_writers(prepared, type(prepared)(prepared.url))
 
 
 def test_a_watcher_beside_writers_while_lanes_end(prepared, monkeypatch):
@@ -82,22 +87,9 @@ def test_a_watcher_beside_writers_while_lanes_end(prepared, monkeypatch):
     prepared.write("POST", "/resource_providers", {"name": "first", "uuid": UUIDS[0]})
     change_in_new_lanes(prepared.database, 1, UUIDS[0])
     other = type(prepared)(prepared.url)
-    watchers = [Watcher(prepared, 1), Watcher(other, 2)]
-    writers = [Writer(service, seed) for seed, service in enumerate((prepared, other, other))]
     live = other.running.snapshot
     live.current()
-    running = [InThread(writer.step, STEPS // 2) for writer in writers]
-    while any(thread.is_alive() for thread in running):
-        for watcher in watchers:
-            watcher.step()
-        live.current()
-    for thread in running:
-        thread.join()
-    assert [thread.failure for thread in running if thread.failure] == []
-    for watcher in watchers:
-        watcher.catch_up()
-        assert watcher.copy == everything(prepared)
-        assert watcher.read_all == 1
+    watch_beside_writers(prepared, other, live.current)
     assert feed_lanes.ENDS in prepared.database.read(change_feed.start).lanes
     assert_fresh(live, prepared.database)
     assert live.loads == {"first use": 1}
