@@ -77,6 +77,28 @@ def shortest(steps, fails):
         size //= 2
 
 
+def settles(steps, settle, title):
+    """Settle a history; if that fails, raise what the shortest part of it raises, and show both.
+
+    :param settle: plays steps in a new world
+    """
+
+    def fails(steps):
+        try:
+            settle(steps)
+        except Exception as wrong:
+            return wrong
+        return None
+
+    if wrong := fails(steps):
+        few = shortest(steps, fails)
+        wrong = fails(few) or wrong
+        wrong.add_note(f"{title}, the shortest history:")
+        for step in few:
+            wrong.add_note(f"    {step}")
+        raise wrong
+
+
 class Player:
     """Does steps: each with a guest and a host for which it is possible, if there are any."""
 

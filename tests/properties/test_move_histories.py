@@ -12,7 +12,7 @@ from tests.extent import examples
 from tests.functional.placement.service import Service
 from tests.properties.direct_adapter import DirectAdapter
 from tests.properties.flaky_hosts import Settings
-from tests.properties.move_histories import history, play, shortest
+from tests.properties.move_histories import history, play, settles
 from tests.properties.moving_hosts import World
 
 HISTORIES = int(os.environ.get("BERTH_TEST_MOVES", examples(1, 4)))
@@ -43,19 +43,8 @@ KINDS = [
 def test_histories_settle_as_the_flavors_say(new_adapter, tmp_path, settings):
     folders = (tmp_path / str(number) for number in itertools.count())
 
-    def fails(steps):
-        try:
-            play(steps, World(new_adapter, settings, next(folders)))
-        except Exception as wrong:
-            return wrong
-        return None
+    def settle(steps):
+        play(steps, World(new_adapter, settings, next(folders)))
 
     for seed in range(SEED, SEED + HISTORIES):
-        steps = history(seed, STEPS)
-        if wrong := fails(steps):
-            few = shortest(steps, fails)
-            wrong = fails(few) or wrong
-            wrong.add_note(f"{settings}, seed {seed}, the shortest history:")
-            for step in few:
-                wrong.add_note(f"    {step}")
-            raise wrong
+        settles(history(seed, STEPS), settle, f"{settings}, seed {seed}")

@@ -13,7 +13,7 @@ from tests.functional.conftest import PLACEMENT_URL, extensions, new_adapter, pl
 from tests.functional.placement.service import Service
 from tests.properties.direct_adapter import DirectAdapter
 from tests.properties.flaky_hosts import Settings
-from tests.properties.move_histories import history, play, shortest
+from tests.properties.move_histories import history, play, settles
 from tests.properties.shaped_others import CrowdedWorld
 from tests.properties.shaped_player import STEPS, ShapedPlayer
 from tests.properties.shapes import SHAPES
@@ -59,19 +59,8 @@ KINDS = [
 def test_histories_settle_as_the_translations_say(an_adapter, tmp_path, settings):
     folders = (tmp_path / str(number) for number in itertools.count())
 
-    def fails(steps):
-        try:
-            play(steps, CrowdedWorld(an_adapter, settings, next(folders)), ShapedPlayer)
-        except Exception as wrong:
-            return wrong
-        return None
+    def settle(steps):
+        play(steps, CrowdedWorld(an_adapter, settings, next(folders)), ShapedPlayer)
 
     for seed in range(SEED, SEED + HISTORIES):
-        steps = history(seed, LENGTH, STEPS)
-        if wrong := fails(steps):
-            few = shortest(steps, fails)
-            wrong = fails(few) or wrong
-            wrong.add_note(f"{settings}, seed {seed}, the shortest history:")
-            for step in few:
-                wrong.add_note(f"    {step}")
-            raise wrong
+        settles(history(seed, LENGTH, STEPS), settle, f"{settings}, seed {seed}")
