@@ -13,10 +13,20 @@ from tests.functional.compute.compute_host import (
 )
 
 
-def write_config(host, text, name="a.yaml"):
+def write_config(host, *entries, name="a.yaml"):
+    """Write a file with entries: whom they are about, and what is added."""
     directory = pathlib.Path(host.conf.compute.provider_config_location)
     directory.mkdir(exist_ok=True)
-    (directory / name).write_text("meta: {schema_version: '1.0'}\n" + text)
+    said = ", ".join(f"{{identification: {{{about}}}, {added}}}" for about, added in entries)
+    (directory / name).write_text(f"meta: {{schema_version: '1.0'}}\nproviders: [{said}]\n")
+
+
+def total(name, amount):
+    return f"inventories: {{additional: [{{{name}: {{total: {amount}}}}}]}}"
+
+
+def trait(name):
+    return f"traits: {{additional: [{name}]}}"
 
 
 class TestProviderConfig:
@@ -24,14 +34,8 @@ class TestProviderConfig:
         a = f"a-{host.name}"
         write_config(
             host,
-            f"""
-providers:
-  - identification: {{name: {a}}}
-    inventories: {{additional: [{{CUSTOM_X: {{total: 10}}}}]}}
-    traits: {{additional: [CUSTOM_T]}}
-  - identification: {{uuid: $COMPUTE_NODE}}
-    traits: {{additional: [CUSTOM_DEFAULT]}}
-""",
+            (f"name: {a}", f"{total('CUSTOM_X', 10)}, {trait('CUSTOM_T')}"),
+            ("uuid: $COMPUTE_NODE", trait("CUSTOM_DEFAULT")),
         )
         host.start(FreshPairDriver)
         with_own, other = nodes_uuid(host, a), nodes_uuid(host, f"b-{host.name}")
@@ -47,14 +51,7 @@ providers:
     ):
         host.start()
         pool = outsider.provider(name=f"{host.name}-pool", parent=host.uuid)
-        write_config(
-            host,
-            f"""
-providers:
-  - identification: {{uuid: {pool}}}
-    inventories: {{additional: [{{CUSTOM_X: {{total: 10}}}}]}}
-""",
-        )
+        write_config(host, (f"uuid: {pool}", total("CUSTOM_X", 10)))
         host.start()
         assert outsider.totals(pool) == {"CUSTOM_X": 10}
         assert writes_of_an_update(host) == []
@@ -64,15 +61,10 @@ providers:
         pool = outsider.provider(
             name=f"{host.name}-pool", parent=host.uuid, inventory={"CUSTOM_Y": {"total": 3}}
         )
-        entry = f"""
-providers:
-  - identification: {{uuid: {pool}}}
-    inventories: {{additional: [{{CUSTOM_X: {{total: %d}}}}]}}
-"""
-        write_config(host, entry % 10)
+        write_config(host, (f"uuid: {pool}", total("CUSTOM_X", 10)))
         host.start()
         guest = outsider.allocate({pool: {"CUSTOM_X": 4}})
-        write_config(host, entry % 12)
+        write_config(host, (f"uuid: {pool}", total("CUSTOM_X", 12)))
         host.start()
         assert host.outcome.failures == {}
         assert outsider.totals(pool) == {"CUSTOM_X": 12, "CUSTOM_Y": 3}
@@ -83,27 +75,13 @@ providers:
         host.start()
         inventory = {"CUSTOM_X": {"total": 10, "reserved": 2}}
         pool = outsider.provider(name=f"{host.name}-pool", parent=host.uuid, inventory=inventory)
-        write_config(
-            host,
-            f"""
-providers:
-  - identification: {{uuid: {pool}}}
-    inventories: {{additional: [{{CUSTOM_X: {{total: 11}}}}]}}
-""",
-        )
+        write_config(host, (f"uuid: {pool}", total("CUSTOM_X", 11)))
         host.start()
         stored = outsider.inventory(pool)["CUSTOM_X"]
         assert (stored["total"], stored["reserved"]) == (11, 2)
 
     def test_r28_a_class_that_the_driver_takes_up_later_is_refused(self, host, outsider):
-        write_config(
-            host,
-            """
-providers:
-  - identification: {uuid: $COMPUTE_NODE}
-    inventories: {additional: [{CUSTOM_BANDWIDTH: {total: 10}}]}
-""",
-        )
+        write_config(host, ("uuid: $COMPUTE_NODE", total("CUSTOM_BANDWIDTH", 10)))
         host.start()
         before = outsider.totals(host.uuid)
         host.start(DetailedDriver)
@@ -111,14 +89,7 @@ providers:
         assert (before["CUSTOM_BANDWIDTH"], outsider.totals(host.uuid)) == (10, before)
 
     def test_r28_a_class_of_the_drivers_is_refused_and_the_service_goes_on(self, host, caplog):
-        write_config(
-            host,
-            """
-providers:
-  - identification: {uuid: $COMPUTE_NODE}
-    inventories: {additional: [{CUSTOM_BANDWIDTH: {total: 10}}]}
-""",
-        )
+        write_config(host, ("uuid: $COMPUTE_NODE", total("CUSTOM_BANDWIDTH", 10)))
         host.start(DetailedDriver)
         assert isinstance(host.outcome.failures[host.name], ValueError)
         assert "owned by the virt driver" in caplog.text
@@ -126,21 +97,17 @@ providers:
     def test_one_provider_under_two_identities_is_refused(self, host):
         host.start()
         for name, identity in (("a.yaml", f"name: {host.name}"), ("b.yaml", f"uuid: {host.uuid}")):
-            added = "traits: {additional: [CUSTOM_T]}"
-            write_config(host, f"providers: [{{identification: {{{identity}}}, {added}}}]", name)
+            write_config(host, (identity, trait("CUSTOM_T")), name=name)
         host.start()
         assert "a.yaml and b.yaml" in str(host.outcome.failures[host.name])
 
     def test_r29_bad_files_keep_the_service_from_starting(self, host):
-        write_config(host, "providers: [{identification: {serial: x}}]")
+        write_config(host, ("serial: x", ""))
         with pytest.raises(exceptions.ProviderConfigException):
             host.start()
 
     def test_r30_an_absent_provider_is_one_warning(self, host, caplog):
-        write_config(
-            host,
-            "providers: [{identification: {name: nobody}, traits: {additional: [CUSTOM_T]}}]",
-        )
+        write_config(host, ("name: nobody", trait("CUSTOM_T")))
         host.start()
         host.update()
         host.update()

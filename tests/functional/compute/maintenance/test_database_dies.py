@@ -7,22 +7,18 @@ import pytest
 from compute.cli.commands import audit as audit_command
 from compute.maintenance.audit import deletion
 from compute.maintenance.heal.heal import Healer
-from compute.records.instance import Flavor, Instance
 from compute.report.wire.extensions import Extensions
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
 from tests.functional.compute.maintenance.drivers import NODES, CellNodes
 from tests.functional.compute.maintenance.http_service import described, serving
-from tests.functional.compute.maintenance.network import Network
-from tests.functional.compute.maintenance.network import serving as serving_network
-from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, HOST, INVENTORY, Site
+from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, INVENTORY, Site
+from tests.functional.compute.maintenance.unhealed_guests import PORT, serving_site, unhealed
 from tests.functional.compute.outsider import Outsider
 from virt.fake import MediumFakeDriver
 from virt.fake.driver import node_uuid
 
 NODENAMES = ["node-a", "node-b", "node-c", "node-d"]
-BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
-PORT = "00000000-0000-0000-0000-000000000001"
 
 
 @pytest.fixture(autouse=True)
@@ -183,26 +179,12 @@ class TestOneHost:
 
     @pytest.fixture
     def network(self, site):
-        network = Network()
-        with serving_network(network) as described:
-            site.configure(more=described)
+        with serving_site(site) as network:
             yield network
 
     @pytest.fixture
     def guests(self, site, root, network):
-        """Instances without allocations; the second has a port that lacks some, too."""
-        with site.placement() as outsider:
-            outsider.provider("card", root, {BANDWIDTH: {"total": 5000}}, ["CUSTOM_PHYSNET_A"])
-        found = []
-        with site.cell() as cell:
-            for created in (1.0, 2.0, 3.0):
-                instance = Instance(host=HOST, node=HOST, flavor=Flavor(vcpus=1))
-                instance.project_id = instance.user_id = "somebody"
-                instance.created_at = created
-                cell.instances.create(instance)
-                found.append(instance.uuid)
-        network.port(PORT, found[1], {"resources": {BANDWIDTH: 1000}})
-        return found
+        return unhealed(site, root, network, 3, with_port=1)
 
     @pytest.mark.parametrize("moment", ["reading", "ports"])
     @on("mariadb")

@@ -10,14 +10,10 @@ import pytest
 from compute.cli.commands import audit as audit_command
 from compute.maintenance.audit import deletion
 from compute.maintenance.journal import entries
-from compute.records.instance import Flavor, Instance
 from tests.functional.compute.maintenance.http_service import REPOSITORY
-from tests.functional.compute.maintenance.network import Network, serving
-from tests.functional.compute.maintenance.site import HOST
+from tests.functional.compute.maintenance.unhealed_guests import PORT, serving_site, unhealed
 from virt.fake import MediumFakeDriver
 
-BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
-PORT = "00000000-0000-0000-0000-000000000001"
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 
@@ -94,26 +90,12 @@ class TestAuditing:
 class TestHealing:
     @pytest.fixture
     def network(self, sqlite_site):
-        network = Network()
-        with serving(network) as described:
-            sqlite_site.configure(more=described)
+        with serving_site(sqlite_site) as network:
             yield network
 
     @pytest.fixture
     def guests(self, sqlite_site, root, network):
-        """Two instances without allocations; the first has a port that lacks some, too."""
-        with sqlite_site.placement() as outsider:
-            outsider.provider("card", root, {BANDWIDTH: {"total": 5000}}, ["CUSTOM_PHYSNET_A"])
-        found = []
-        with sqlite_site.cell() as cell:
-            for created in (1.0, 2.0):
-                instance = Instance(host=HOST, node=HOST, flavor=Flavor(vcpus=1))
-                instance.project_id = instance.user_id = "somebody"
-                instance.created_at = created
-                cell.instances.create(instance)
-                found.append(instance.uuid)
-        network.port(PORT, found[0], {"resources": {BANDWIDTH: 1000}})
-        return found
+        return unhealed(sqlite_site, root, network, 2, with_port=0)
 
     def held(self, site, guests):
         with site.placement() as outsider:
