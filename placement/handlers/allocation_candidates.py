@@ -52,12 +52,12 @@ _AFTER_SUBTREES = "`same_subtree`"
 def list_all(call: Call) -> Answer:
     """GET /allocation_candidates"""
     call.authorize("placement:allocation_candidates:list")
-    request = read_request(call)
+    text = call.environ.get("QUERY_STRING", "")
+    request = request_of(text, call.version)
     generation = generation_of(call.conf, call.context.request_id)
     snapshot = call.snapshot.current()
     begun = time.perf_counter()
     # the request is its text as the version reads it; a random choice differs each time
-    text = call.environ.get("QUERY_STRING", "")
     question = text, call.version, generation
     is_repeatable = generation.seed is None and len(text) <= _LONGEST_KEPT
     known = known_answers.known(snapshot, question) if is_repeatable else None
@@ -103,11 +103,6 @@ def budget_of(call: Call, clock: Callable[[], float] = time.monotonic) -> Budget
         call.client_left,
         clock,
     )
-
-
-def read_request(call: Call) -> CandidateRequest:
-    """Parse the query of the call. Raises BadRequest or a subclass of it."""
-    return request_of(call.environ.get("QUERY_STRING", ""), call.version)
 
 
 def request_of(text: str, version: Version) -> CandidateRequest:
