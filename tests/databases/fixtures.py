@@ -88,6 +88,16 @@ def database_kind(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+def only(*kinds: str) -> Any:
+    """Return the fixture `database_kind` of a module whose tests are for some kinds alone."""
+
+    @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind in kinds])
+    def database_kind(request: pytest.FixtureRequest) -> str:
+        return request.param
+
+    return database_kind
+
+
 @pytest.fixture(scope="session")
 def database_servers() -> Callable[[str], Server]:
     """Return a function that gives the server of a kind, and starts it at the first call."""

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage.database import engine
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.questions import connected
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
@@ -30,10 +30,8 @@ REMOVING = {
 }
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    """Return kinds with a server."""
-    return request.param
+#: kinds with a server
+database_kind = only("postgresql", "mariadb")
 
 
 @pytest.fixture

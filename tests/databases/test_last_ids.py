@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage.schema import schema_upgrade
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.questions import connected
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import EMPTY, ROOT, expect, fill, holding, numbered
@@ -21,10 +21,8 @@ NEXT = {
 CLASSES = ("PCPU", "VCPU", "MEMORY_MB")
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    """Return kinds whose numbers end; those of SQLite have 64 bits."""
-    return request.param
+#: kinds whose numbers end; those of SQLite have 64 bits
+database_kind = only("postgresql", "mariadb")
 
 
 @pytest.fixture

@@ -3,16 +3,13 @@
 import pytest
 import sqlalchemy as sa
 
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.questions import ask, connected
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import ROOT, expect, holding, numbered, stock
 
-
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind == "mariadb"])
-def database_kind(request):
-    """Return MariaDB only: other kinds have one character set for a server, or Unicode only."""
-    return request.param
+#: other kinds have one character set for a server, or Unicode only
+database_kind = only("mariadb")
 
 
 @pytest.fixture

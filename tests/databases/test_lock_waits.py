@@ -14,7 +14,7 @@ from placement.storage import providers
 from placement.storage.database import lock_waits
 from placement.storage.database.compiled import Awaited
 from placement.storage.database.lock_waits import LockWaits, StillLocked
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.questions import connected, kind_of
 from tests.faults.locks import wait_until_somebody_waits, waiting, waiting_transactions
 from tests.faults.running import eventually
@@ -27,9 +27,7 @@ SEEN = {"uuids": ["two", "one"]}
 CHILD_ALONE = functools.partial(providers.lock, uuids=[CHILD])
 
 
-@pytest.fixture(params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    return request.param
+database_kind = only("postgresql", "mariadb")
 
 
 class Writer:

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage.driver.dialects import DatabaseUnusable
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.mortal import mortal
 from tests.databases.questions import connected
 from tests.functional.placement.extensions.claims.claiming import ask, outcome
@@ -14,10 +14,8 @@ from tests.functional.placement.small_cloud import ROOT, expect, holding, number
 NAME = "Grün 名前"
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    """Return kinds with a server."""
-    return request.param
+#: kinds with a server
+database_kind = only("postgresql", "mariadb")
 
 
 def without_character_set(url):

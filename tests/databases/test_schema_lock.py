@@ -11,14 +11,11 @@ import sqlalchemy as sa
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.driver import dialects
 from placement.storage.schema import schema_upgrade
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.questions import connected
 
-
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind == "mariadb"])
-def database_kind(request):
-    """Return MariaDB only: its lock has a timeout; PostgreSQL's has none, SQLite has one writer."""
-    return request.param
+#: its lock has a timeout; PostgreSQL's has none, SQLite has one writer
+database_kind = only("mariadb")
 
 
 def test_a_lock_that_another_process_holds_is_reported(new_database, monkeypatch):

@@ -9,7 +9,7 @@ import contextlib
 import pytest
 from sqlalchemy import event
 
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.faults.tables import broken_rules
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import (
@@ -29,10 +29,8 @@ pytestmark = pytest.mark.spread_over_databases("postgresql", "mariadb")
 CONFLICT = (409, "placement.concurrent_update")
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    """Return the kind, for databases with concurrent writers."""
-    return request.param
+#: databases with concurrent writers
+database_kind = only("postgresql", "mariadb")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 from placement.storage.database import lock_limits
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import CHOSEN, only
 from tests.databases.mortal import mortal
 from tests.databases.questions import connected
 from tests.extent import examples
@@ -25,10 +25,8 @@ TIMES = examples(10, 50)
 ROW_LOCKERS = [kind for kind in CHOSEN if kind != "sqlite"]
 
 
-@pytest.fixture(scope="session", params=ROW_LOCKERS)
-def database_kind(request):
-    """Return the kind, for databases that lock rows; SQLite has a single lock."""
-    return request.param
+#: databases that lock rows; SQLite has a single lock
+database_kind = only("postgresql", "mariadb")
 
 
 def test_concurrent_writes_of_all_kinds_to_the_same_trees_do_not_deadlock(database_kind):

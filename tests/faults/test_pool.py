@@ -2,9 +2,7 @@
 
 import contextlib
 
-import pytest
-
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import ROOT, expect
 
@@ -17,9 +15,7 @@ FEW = {
 }
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    return request.param
+database_kind = only("postgresql", "mariadb")
 
 
 def test_requests_without_a_free_connection_get_503_and_those_with_one_succeed(database_url):

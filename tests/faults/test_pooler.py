@@ -7,7 +7,7 @@ import concurrent.futures
 
 import pytest
 
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.pooler import SHARED, pooled
 from tests.databases.questions import ask
 from tests.faults import mixed
@@ -35,10 +35,8 @@ SHOWN = (
 )
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind == "postgresql"])
-def database_kind(request):
-    """Return PostgreSQL only: PgBouncer is for PostgreSQL."""
-    return request.param
+#: PgBouncer is for PostgreSQL
+database_kind = only("postgresql")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.questions import ask, connected
 from tests.faults.forking import running
 from tests.faults.locks import wait_until_somebody_waits, waiting_transactions
@@ -31,10 +31,8 @@ TOTAL = 4
 MUCH = 300
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    """Return the kind, for databases that lock rows."""
-    return request.param
+#: databases that lock rows
+database_kind = only("postgresql", "mariadb")
 
 
 @pytest.fixture

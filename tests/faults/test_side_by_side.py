@@ -10,7 +10,7 @@ import contextlib
 import pytest
 from sqlalchemy import event
 
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.mixed import LEAF, MIDDLE, OTHER_ROOT, ROOT
 from tests.faults.tables import broken_rules
@@ -24,10 +24,8 @@ GENERATION = 1
 TOTAL = 9
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    """Return the kind, for databases with concurrent writers."""
-    return request.param
+#: databases with concurrent writers
+database_kind = only("postgresql", "mariadb")
 
 
 @pytest.fixture

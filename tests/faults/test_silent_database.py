@@ -6,7 +6,7 @@ import contextlib
 import pytest
 from sqlalchemy import event
 
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.databases.silence import between
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
@@ -17,10 +17,8 @@ PATIENCE = 3
 HANGS = 60
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    """Return the kind, for databases that are servers."""
-    return request.param
+#: databases that are servers
+database_kind = only("postgresql", "mariadb")
 
 
 @pytest.fixture

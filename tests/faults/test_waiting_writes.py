@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from tests.databases.fixtures import CHOSEN
+from tests.databases.fixtures import only
 from tests.faults.forking import running
 from tests.faults.locks import wait_until_somebody_waits, waiting
 from tests.faults.running import eventually
@@ -21,10 +21,8 @@ FEW_CONNECTIONS = {
 }
 
 
-@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
-def database_kind(request):
-    """Return the kind, for databases that lock rows."""
-    return request.param
+#: databases that lock rows
+database_kind = only("postgresql", "mariadb")
 
 
 @pytest.fixture
