@@ -42,6 +42,9 @@ USUAL = {
     "other amounts": {HOLDER: holding({ROOT: {"VCPU": 8}}, 2)},
     "another provider": {HOLDER: holding({CHILD: {"VGPU": 1}}, 2)},
     "a move": {NEW: holding({ROOT: {"VCPU": 4, "DISK_GB": 10}}), HOLDER: holding(VCPU, 2)},
+    "an heir": {NEW: holding({ROOT: {"VCPU": 8, "DISK_GB": 10}}), HOLDER: holding({}, 2)},
+    "an heir elsewhere": {HOLDER: holding({}, 2), OTHER_HOLDER: holding(VCPU, 1)},
+    "two that lose all": {HOLDER: holding({}, 2), OTHER_HOLDER: holding({}, 1)},
 }
 UNUSUAL = {
     "no room": {NEW: holding({ROOT: {"VCPU": 5}})},
@@ -66,7 +69,11 @@ UNUSUAL = {
     "a new user": {NEW: holding(VCPU, user="other")},
     "a new type": {NEW: holding(VCPU, kind="OTHER")},
     "another type": {HOLDER: holding(VCPU, 2, kind="MIGRATION")},
-    "an empty request": {NEW: holding(VCPU), HOLDER: holding({}, 2)},
+    "nothing for a new consumer": {NEW: holding({}), HOLDER: holding({}, 2)},
+    "nothing for one that isn't there": {NEW: holding({}, 1), HOLDER: holding(VCPU, 2)},
+    "nothing, by an old generation": {NEW: holding(VCPU), HOLDER: holding({}, 1)},
+    "nothing, for another project": {HOLDER: holding({}, 2, project="other")},
+    "an heir without room": {NEW: holding({ROOT: {"VCPU": 9}}), HOLDER: holding({}, 2)},
     "one of two": {NEW: holding(VCPU), OTHER_HOLDER: holding({CHILD: {"VGPU": 1}}, 7)},
 }
 #: what a row is made of beside ids and times

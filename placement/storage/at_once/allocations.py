@@ -167,22 +167,26 @@ def _room(are_new: bool) -> sa.Select[Any]:
     )
 
 
-def _write(are_new: bool) -> sa.Select[Any]:
+def _write(are_new: bool, empties: bool = False) -> sa.Select[Any]:
     """Make the statement that checks and writes, and finds a row if it has written.
 
     :param are_new: whether all of the consumers have to be new; without them it costs less
+    :param empties: whether some of the consumers lose all, and are deleted; likewise
     """
     known = (_known_owners() if are_new else _known()).cte("known")
     room = _room(are_new).cte("room")
     held = sa.select(
-        allocations.c.resource_provider_id.label("provider_id"), allocations.c.consumer_id
+        allocations.c.resource_provider_id.label("provider_id"),
+        allocations.c.consumer_id,
+        allocations.c.resource_class_id.label("class_id"),
     ).where(among(allocations.c.consumer_id, "uuids"))
     conditions = [
         count(known) == sa.func.cardinality(array("askers", sa.String)),
         count(room, room.c.fits) == sa.func.cardinality(array("amounts", sa.Integer)),
     ]
     providers_of: Any = sa.select(room.c.provider_id)
-    new = known
+    raised: Any = sa.select(room.c.provider_id)
+    new = kept = known
     if are_new:
         # very old allocations have no consumer
         stored = sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids"))
@@ -197,15 +201,31 @@ def _write(are_new: bool) -> sa.Select[Any]:
         ]
         providers_of = providers_of.union_all(sa.select(old.c.provider_id))
         new = sa.select(known).where(known.c.id.is_(None)).cte("new")
+    if empties:
+        emptied = among(old.c.consumer_id, "emptied")
+        losing = sa.select(sa.func.count(old.c.consumer_id.distinct())).where(emptied)
+        stocked = sa.exists().where(
+            inventories.c.resource_provider_id == old.c.provider_id,
+            inventories.c.resource_class_id == old.c.class_id,
+        )
+        conditions += [
+            losing.scalar_subquery() == sa.bindparam("number_emptied", type_=sa.Integer),
+            ~sa.exists(sa.select(old).where(emptied, ~stocked.correlate(old))),
+        ]
+        raised = raised.union_all(sa.select(old.c.provider_id).where(emptied))
+        kept = sa.select(known).where(sa.not_(among(known.c.uuid, "emptied"))).cte("holding")
     taken, appending = telling_usage(providers_of, *conditions)
     so = taken.c.id.is_not(None)
     writes = [_created(new, so).cte("created"), _stored(room, so).cte("stored")]
     if not are_new:
         writes += [
             sa.delete(allocations).where(among(allocations.c.consumer_id, "uuids"), so).cte("gone"),
-            bumped(consumers, sa.select(known.c.id), so).cte("kept"),
+            bumped(consumers, sa.select(kept.c.id), so).cte("kept"),
         ]
-    writes.append(bumped(resource_providers, sa.select(room.c.provider_id), so).cte("bumped"))
+    if empties:
+        nobody = sa.delete(consumers).where(among(consumers.c.uuid, "emptied"), so)
+        writes.append(nobody.cte("nobody"))
+    writes.append(bumped(resource_providers, raised, so).cte("bumped"))
     return sa.select(taken.c.id).add_cte(*writes, appending)
 
 
@@ -237,8 +257,8 @@ _LOCK_PROVIDERS = Compiled(
     locking(_providers().order_by(resource_providers.c.id), Hold.CONTENT),
     waits=row_lock(_providers(), resource_providers, Hold.CONTENT),
 )
-#: by whether all consumers have to be new
-_WRITE = {are_new: Compiled(_write(are_new)) for are_new in (True, False)}
+#: by whether all consumers have to be new, and whether some are emptied
+_WRITE = {kind: Compiled(_write(*kind)) for kind in ((True, False), (False, False), (False, True))}
 
 
 def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
@@ -247,7 +267,8 @@ def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
         return False
     return (
         all(map(_has_storable_numbers, requests))
-        and all(request.allocations for request in requests)
+        # a new consumer that holds nothing is refused, or isn't stored
+        and all(request.allocations or request.generation is not None for request in requests)
         and len({request.uuid for request in requests}) == len(requests)
         and sum(1 for _ in _names(requests)) <= MOST_ENTRIES
         and are_standard(_names(requests))
@@ -268,6 +289,7 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
     """Replace the allocations of each requested consumer; raise Unusual at the end if it can't."""
     named = list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
     uuids = [request.uuid for request in requests]
+    emptied = [request.uuid for request in requests if not request.allocations]
     are_new = all(request.generation is None for request in requests)
     if not are_new:
         lock_consumers(connection, uuids)
@@ -298,8 +320,10 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
         "providers": [provider for _, provider, _, _ in entries],
         "classes": [class_id for _, _, class_id, _ in entries],
         "amounts": [amount for _, _, _, amount in entries],
+        "emptied": emptied,
+        "number_emptied": len(emptied),
     }
-    end(connection, _WRITE[are_new], values, repeatable=are_new)
+    end(connection, _WRITE[are_new, bool(emptied)], values, repeatable=are_new)
 
 
 def _names(requests: Sequence[ConsumerRequest]) -> Iterator[str]:
