@@ -32,7 +32,7 @@ from tests.functional.placement.small_cloud import (
 needed_library("psycopg", "postgresql")
 batches = importlib.import_module("placement.storage.driver.postgresql_batches")
 
-VCPU = {ROOT: {"VCPU": 1}}
+VCPU, VGPU = {ROOT: {"VCPU": 1}}, {CHILD: {"VGPU": 1}}
 #: what is written, by consumer
 USUAL = {
     "a new consumer": {NEW: holding(VCPU)},
@@ -40,11 +40,15 @@ USUAL = {
     "two new consumers": {NEW: holding(VCPU), numbered("c", 9): holding(VCPU)},
     "what fills a provider": {NEW: holding({ROOT: {"VCPU": 4}})},
     "other amounts": {HOLDER: holding({ROOT: {"VCPU": 8}}, 2)},
-    "another provider": {HOLDER: holding({CHILD: {"VGPU": 1}}, 2)},
+    "another provider, too": {HOLDER: holding({ROOT: {"VCPU": 1}, CHILD: {"VGPU": 1}}, 2)},
     "a move": {NEW: holding({ROOT: {"VCPU": 4, "DISK_GB": 10}}), HOLDER: holding(VCPU, 2)},
     "an heir": {NEW: holding({ROOT: {"VCPU": 8, "DISK_GB": 10}}), HOLDER: holding({}, 2)},
-    "an heir elsewhere": {HOLDER: holding({}, 2), OTHER_HOLDER: holding(VCPU, 1)},
-    "two that lose all": {HOLDER: holding({}, 2), OTHER_HOLDER: holding({}, 1)},
+    "an heir of two": {
+        HOLDER: holding({}, 2),
+        NEW: holding({ROOT: {"VCPU": 1}, CHILD: {"VGPU": 2}}),
+        OTHER_HOLDER: holding({}, 1),
+    },
+    "an heir that holds": {HOLDER: holding({}, 2), OTHER_HOLDER: holding(VCPU | VGPU, 1)},
 }
 UNUSUAL = {
     "no room": {NEW: holding({ROOT: {"VCPU": 5}})},
@@ -69,6 +73,9 @@ UNUSUAL = {
     "a new user": {NEW: holding(VCPU, user="other")},
     "a new type": {NEW: holding(VCPU, kind="OTHER")},
     "another type": {HOLDER: holding(VCPU, 2, kind="MIGRATION")},
+    "another provider": {HOLDER: holding(VGPU, 2)},
+    "an heir elsewhere": {HOLDER: holding({}, 2), NEW: holding(VGPU)},
+    "nothing for anybody": {HOLDER: holding({}, 2), OTHER_HOLDER: holding({}, 1)},
     "nothing for a new consumer": {NEW: holding({}), HOLDER: holding({}, 2)},
     "nothing for one that isn't there": {NEW: holding({}, 1), HOLDER: holding(VCPU, 2)},
     "nothing, by an old generation": {NEW: holding(VCPU), HOLDER: holding({}, 1)},

@@ -1,11 +1,12 @@
 """Writes of allocations in one message (see `statement`).
 
 What a write of allocations reads decides only whether it is refused, and what it creates first. If
-the consumers and their owners are as requested and everything fits, nothing has to be read to know
-what to store. Then three statements are enough, in one message with BEGIN and COMMIT:
+the consumers and their owners are as requested, they hold nothing of providers that no request
+names, and everything fits, then nothing has to be read to know what to store. Three statements are
+enough, in one message with BEGIN and COMMIT:
 
-1. lock the consumers, and note which ones were found;
-2. lock the requested providers, and those with stored allocations;
+1. lock the consumers that are to be known, and note which ones were found;
+2. lock the requested providers;
 3. check all that, and write.
 
 The third must not be one with the locks: a statement sees the database as it was when it began,
@@ -13,6 +14,7 @@ so its sums would lack what was stored while it waited for a lock. In any other 
 nothing and finds no row, and the usual way finds out what the case is.
 """
 
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -28,18 +30,19 @@ from placement.storage.at_once.statement import (
     NOW,
     array,
     bumped,
+    changes,
     count,
     end,
     in_one_text,
     inserting,
     lock_consumers,
     rows,
-    telling_usage,
+    telling,
 )
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.connection import Connection
 from placement.storage.driver.list_parameters import among
-from placement.storage.locking import Hold, locking, row_lock
+from placement.storage.feed.feed_kinds import ChangeKind
 from placement.storage.resource_classes import are_standard, ids_of
 from placement.storage.tables import (
     allocations,
@@ -56,17 +59,7 @@ MOST_CONSUMERS = 20
 MOST_ENTRIES = 100
 
 
-def _providers() -> sa.Select[Any]:
-    """Return the providers that are requested, and those with stored allocations."""
-    requested = sa.select(resource_providers.c.id).where(among(resource_providers.c.uuid, "named"))
-    held = sa.select(allocations.c.resource_provider_id).where(
-        among(allocations.c.consumer_id, "uuids")
-    )
-    return sa.select(resource_providers.c.id).where(
-        resource_providers.c.id.in_(sa.union(requested, held))
-    )
-
-
+_NAMED = among(resource_providers.c.uuid, "named")
 _ASKER = rows(
     "asker",
     uuid=("askers", sa.String),
@@ -167,66 +160,74 @@ def _room(are_new: bool) -> sa.Select[Any]:
     )
 
 
-def _write(are_new: bool, empties: bool = False) -> sa.Select[Any]:
-    """Make the statement that checks and writes, and finds a row if it has written.
+@functools.cache
+def _write(creates: bool, keeps: bool, empties: bool) -> Compiled:
+    """Return the statement that checks and writes, and finds a row if it has written.
 
-    :param are_new: whether all of the consumers have to be new; without them it costs less
-    :param empties: whether some of the consumers lose all, and are deleted; likewise
+    It has no part that a request doesn't need: PostgreSQL would set that up all the same.
+
+    :param creates: whether some of the consumers have to be new
+    :param keeps: whether some have to be known, and hold something else afterwards
+    :param empties: whether some have to be known, and lose all
     """
+    are_new = not (keeps or empties)
     known = (_known_owners() if are_new else _known()).cte("known")
     room = _room(are_new).cte("room")
-    held = sa.select(
-        allocations.c.resource_provider_id.label("provider_id"),
-        allocations.c.consumer_id,
-        allocations.c.resource_class_id.label("class_id"),
-    ).where(among(allocations.c.consumer_id, "uuids"))
+    held = sa.select(allocations.c.resource_provider_id, allocations.c.consumer_id).where(
+        among(allocations.c.consumer_id, "uuids")
+    )
     conditions = [
         count(known) == sa.func.cardinality(array("askers", sa.String)),
         count(room, room.c.fits) == sa.func.cardinality(array("amounts", sa.Integer)),
     ]
-    providers_of: Any = sa.select(room.c.provider_id)
-    raised: Any = sa.select(room.c.provider_id)
-    new = kept = known
     if are_new:
         # very old allocations have no consumer
         stored = sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids"))
         conditions += [~sa.exists(stored), ~sa.exists(held)]
     else:
         old = held.cte("held")
+        elsewhere = old.c.resource_provider_id.not_in(sa.select(room.c.provider_id))
         conditions += [
-            # a consumer that was stored after the locks isn't locked, nor are its providers
+            # a consumer that was stored after the locks isn't locked
             sa.select(in_one_text(known.c.id)).where(known.c.id.is_not(None)).scalar_subquery()
             == LOCKED,
-            ~sa.exists().where(old.c.consumer_id == known.c.uuid, known.c.id.is_(None)),
+            # nor is a provider that isn't requested
+            ~sa.exists().where(elsewhere),
         ]
-        providers_of = providers_of.union_all(sa.select(old.c.provider_id))
+    new = known
+    if creates and not are_new:
         new = sa.select(known).where(known.c.id.is_(None)).cte("new")
+        conditions.append(~sa.exists().where(old.c.consumer_id == new.c.uuid))
     if empties:
-        emptied = among(old.c.consumer_id, "emptied")
-        losing = sa.select(sa.func.count(old.c.consumer_id.distinct())).where(emptied)
-        stocked = sa.exists().where(
-            inventories.c.resource_provider_id == old.c.provider_id,
-            inventories.c.resource_class_id == old.c.class_id,
-        )
-        conditions += [
-            losing.scalar_subquery() == sa.bindparam("number_emptied", type_=sa.Integer),
-            ~sa.exists(sa.select(old).where(emptied, ~stocked.correlate(old))),
-        ]
-        raised = raised.union_all(sa.select(old.c.provider_id).where(emptied))
-        kept = sa.select(known).where(sa.not_(among(known.c.uuid, "emptied"))).cte("holding")
-    taken, appending = telling_usage(providers_of, *conditions)
+        losing = sa.select(sa.func.count(old.c.consumer_id.distinct()))
+        number = losing.where(among(old.c.consumer_id, "emptied")).scalar_subquery()
+        conditions.append(number == sa.bindparam("number_emptied", type_=sa.Integer))
+    taken, appending = _telling(*conditions)
     so = taken.c.id.is_not(None)
-    writes = [_created(new, so).cte("created"), _stored(room, so).cte("stored")]
+    writes = [
+        _stored(room, so).cte("stored"),
+        bumped(resource_providers, _NAMED, so).cte("bumped"),
+        appending,
+    ]
+    if creates:
+        writes.append(_created(new, so).cte("created"))
     if not are_new:
-        writes += [
-            sa.delete(allocations).where(among(allocations.c.consumer_id, "uuids"), so).cte("gone"),
-            bumped(consumers, sa.select(kept.c.id), so).cte("kept"),
-        ]
+        gone = sa.delete(allocations).where(among(allocations.c.consumer_id, "uuids"), so)
+        writes.append(gone.cte("gone"))
+    if keeps:
+        writes.append(bumped(consumers, among(consumers.c.uuid, "kept"), so).cte("kept"))
     if empties:
         nobody = sa.delete(consumers).where(among(consumers.c.uuid, "emptied"), so)
         writes.append(nobody.cte("nobody"))
-    writes.append(bumped(resource_providers, raised, so).cte("bumped"))
-    return sa.select(taken.c.id).add_cte(*writes, appending)
+    return Compiled(sa.select(taken.c.id).add_cte(*writes))
+
+
+def _telling(*conditions: sa.ColumnElement[bool]) -> tuple[sa.CTE, sa.CTE]:
+    """Return the lane that the write takes if these conditions hold, and what appends there."""
+    node = sa.select(resource_providers.c.id.label("provider_id")).where(_NAMED).subquery("node")
+    place = sa.func.row_number().over(order_by=node.c.provider_id)
+    changed = changes(node, ChangeKind.USAGE, place).cte("changed")
+    return telling(changed, sa.bindparam("number", type_=sa.BigInteger), *conditions)
 
 
 def _created(new: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
@@ -253,14 +254,6 @@ def _stored(room: sa.CTE, so: sa.ColumnElement[bool]) -> sa.Insert:
     return inserting(allocations, new_rows.where(so))
 
 
-_LOCK_PROVIDERS = Compiled(
-    locking(_providers().order_by(resource_providers.c.id), Hold.CONTENT),
-    waits=row_lock(_providers(), resource_providers, Hold.CONTENT),
-)
-#: by whether all consumers have to be new, and whether some are emptied
-_WRITE = {kind: Compiled(_write(*kind)) for kind in ((True, False), (False, False), (False, True))}
-
-
 def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
     """Return whether these requests may be given to `write`."""
     if not connection.assumes or not 0 < len(requests) <= MOST_CONSUMERS:
@@ -269,6 +262,7 @@ def suit(connection: Connection, requests: Sequence[ConsumerRequest]) -> bool:
         all(map(_has_storable_numbers, requests))
         # a new consumer that holds nothing is refused, or isn't stored
         and all(request.allocations or request.generation is not None for request in requests)
+        and any(request.allocations for request in requests)
         and len({request.uuid for request in requests}) == len(requests)
         and sum(1 for _ in _names(requests)) <= MOST_ENTRIES
         and are_standard(_names(requests))
@@ -290,15 +284,16 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
     named = list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
     uuids = [request.uuid for request in requests]
     emptied = [request.uuid for request in requests if not request.allocations]
-    are_new = all(request.generation is None for request in requests)
-    if not are_new:
-        lock_consumers(connection, uuids)
-        connection.later(_LOCK_PROVIDERS, {"named": named, "uuids": uuids})
-    else:
-        # a consumer that must be new holds nothing
-        lock = providers.lock_question(connection, named)
-        assert lock is not None
-        connection.later(*lock)
+    kept = [
+        request.uuid
+        for request in requests
+        if request.allocations and request.generation is not None
+    ]
+    if kept or emptied:
+        lock_consumers(connection, [*kept, *emptied])
+    lock = providers.lock_question(connection, named)
+    assert lock is not None
+    connection.later(*lock)
     class_ids = ids_of(connection, _names(requests))
     entries = [
         (request.uuid, provider, class_ids[name], amount)
@@ -320,10 +315,14 @@ def write(connection: Connection, requests: Sequence[ConsumerRequest]) -> None:
         "providers": [provider for _, provider, _, _ in entries],
         "classes": [class_id for _, _, class_id, _ in entries],
         "amounts": [amount for _, _, _, amount in entries],
+        "kept": kept,
         "emptied": emptied,
         "number_emptied": len(emptied),
+        "number": len(named),
     }
-    end(connection, _WRITE[are_new, bool(emptied)], values, repeatable=are_new)
+    creates = len(kept) + len(emptied) < len(requests)
+    write = _write(creates, bool(kept), bool(emptied))
+    end(connection, write, values, repeatable=not (kept or emptied))
 
 
 def _names(requests: Sequence[ConsumerRequest]) -> Iterator[str]:

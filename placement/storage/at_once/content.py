@@ -44,10 +44,11 @@ from placement.storage.traits import COLUMNS
 #: requests that name more than this are written the usual way
 MOST_NAMES = 100
 
+_IS_IT = resource_providers.c.uuid == sa.bindparam("uuid")
 _NODE = (
     sa.select(resource_providers.c.id.label("provider_id"))
     .where(
-        resource_providers.c.uuid == sa.bindparam("uuid"),
+        _IS_IT,
         resource_providers.c.generation == sa.bindparam("generation", type_=sa.Integer),
     )
     .cte("node")
@@ -61,7 +62,7 @@ def _telling(kind: ChangeKind, *conditions: Any) -> tuple[sa.CTE, sa.CTE, Any, s
     changed = changes(_NODE, kind, one).subquery("changed")
     taken, appending = telling(changed, one, sa.exists().select_from(_NODE), *conditions)
     so = taken.c.id.is_not(None)
-    return taken, appending, so, bumped(resource_providers, sa.select(_NODE), so).cte("bumped")
+    return taken, appending, so, bumped(resource_providers, _IS_IT, so).cte("bumped")
 
 
 def _inventories() -> sa.Select[Any]:

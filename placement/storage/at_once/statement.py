@@ -57,10 +57,10 @@ def inserting(table: sa.Table, new: sa.Select[Any]) -> sa.Insert:
     return sa.insert(table).from_select(columns, new, include_defaults=False)
 
 
-def bumped(table: sa.Table, ids: sa.Select[Any], so: sa.ColumnElement[bool]) -> sa.Update:
+def bumped(table: sa.Table, these: sa.ColumnElement[bool], so: sa.ColumnElement[bool]) -> sa.Update:
     """Return the UPDATE that raises the generation of each of these rows."""
     raised = {"generation": table.c.generation + 1, "updated_at": NOW}
-    return sa.update(table).where(table.c.id.in_(ids), so).values(raised)
+    return sa.update(table).where(these, so).values(raised)
 
 
 def changes(of: sa.FromClause, kind: ChangeKind, place: sa.ColumnElement[int]) -> Any:
