@@ -4,6 +4,7 @@ The usual is: the provider exists with the generation that the client names, and
 the write refers to. What the provider has already stays as it is.
 """
 
+import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -96,19 +97,42 @@ def _inventories() -> sa.Select[Any]:
     return sa.select(taken.c.id).add_cte(gone.cte("gone"), kept.cte("kept"), bump, appending)
 
 
-def _members(table: sa.Table, member: str, asked: sa.CTE, so: Any) -> tuple[sa.CTE, sa.CTE]:
-    """Return what makes the provider's rows of a table those of the `asked` ids alone."""
-    owner, column = table.c.resource_provider_id, table.c[member]
-    ids = sa.select(asked.c.id)
-    gone = sa.delete(table).where(owner == _ID, column.not_in(ids), so)
-    there = sa.select(column).where(owner == _ID)
-    new = sa.select(
-        NOW.label("created_at"),
-        _NODE.c.provider_id.label("resource_provider_id"),
-        asked.c.id.label(member),
-    ).select_from(_NODE.join(asked, sa.true()))
-    added = inserting(table, new.where(asked.c.id.not_in(there), so))
-    return gone.cte("gone"), added.cte("added")
+@dataclasses.dataclass(frozen=True)
+class _Difference:
+    """How a provider's rows of a table differ from what is asked.
+
+    :param added: the ids that it lacks
+    :param lost: the ids that aren't asked
+    """
+
+    table: sa.Table
+    member: str
+    added: sa.CTE
+    lost: sa.CTE
+
+    @classmethod
+    def of(cls, table: sa.Table, member: str, asked: sa.CTE) -> "_Difference":
+        """Return the difference to the ids that are asked."""
+        held = (
+            sa.select(table.c[member].label("id"))
+            .where(table.c.resource_provider_id == _ID)
+            .cte("held")
+        )
+        added = sa.select(asked.c.id).where(asked.c.id.not_in(sa.select(held.c.id)))
+        lost = sa.select(held.c.id).where(held.c.id.not_in(sa.select(asked.c.id)))
+        return cls(table, member, added.cte("added"), lost.cte("lost"))
+
+    def writes(self, so: sa.ColumnElement[bool]) -> tuple[sa.CTE, sa.CTE]:
+        """Return what stores it."""
+        lost = sa.func.array(sa.select(self.lost.c.id).scalar_subquery())
+        of_it = self.table.c.resource_provider_id == _ID
+        gone = sa.delete(self.table).where(of_it, self.table.c[self.member] == sa.any_(lost), so)
+        new = sa.select(
+            NOW.label("created_at"),
+            _NODE.c.provider_id.label("resource_provider_id"),
+            self.added.c.id.label(self.member),
+        ).select_from(_NODE.join(self.added, sa.true()))
+        return gone.cte("gone"), inserting(self.table, new.where(so)).cte("stored")
 
 
 def _traits() -> sa.Select[Any]:
@@ -116,31 +140,27 @@ def _traits() -> sa.Select[Any]:
     # a host has dozens of traits: PostgreSQL would compare each trait with each name of an array
     named = rows("named", wanted=("names", sa.String))
     asked = sa.select(*COLUMNS).join(named, traits.c.name == named.c.wanted).cte("asked")
-    trait, owner = (
-        resource_provider_traits.c[name] for name in ("trait_id", "resource_provider_id")
-    )
-    held = sa.select(trait).where(owner == _ID)
-    differ = sa.or_(
-        sa.exists().where(asked.c.id.not_in(held)),
-        sa.exists().where(owner == _ID, trait.not_in(sa.select(asked.c.id))),
-    )
-    taken, appending, so, bump = _telling(ChangeKind.TRAITS, _all_there(asked), differ)
-    writes = _members(resource_provider_traits, "trait_id", asked, so)
-    are_equal = sa.and_(sa.exists().select_from(_NODE), _all_there(asked), sa.not_(differ))
+    difference = _Difference.of(resource_provider_traits, "trait_id", asked)
+    differs = sa.or_(*(sa.exists(sa.select(part)) for part in (difference.added, difference.lost)))
+    known = sa.and_(sa.exists().select_from(_NODE), _all_there(asked))
+    state = sa.select(known.label("is_known"), differs.label("differs")).cte("state")
+    # a subquery, so that a lane is looked for only then
+    is_usual = sa.select(sa.and_(state.c.is_known, state.c.differs)).scalar_subquery()
+    taken, appending, so, bump = _telling(ChangeKind.TRAITS, is_usual)
     found = (
         sa.select(asked, taken.c.id)
-        .select_from(asked.outerjoin(taken, sa.true()))
-        .where(sa.or_(so, are_equal))
+        .select_from(asked.join(state, state.c.is_known).outerjoin(taken, sa.true()))
+        .where(sa.or_(so, sa.not_(state.c.differs)))
     )
-    return found.add_cte(*writes, bump, appending)
+    return found.add_cte(*difference.writes(so), bump, appending)
 
 
 def _aggregates() -> sa.Select[Any]:
     named = among(placement_aggregates.c.uuid, "names")
     asked = sa.select(placement_aggregates.c.id).where(named).cte("asked")
     taken, appending, so, bump = _telling(ChangeKind.AGGREGATES, _all_there(asked))
-    writes = _members(resource_provider_aggregates, "aggregate_id", asked, so)
-    return sa.select(taken.c.id).add_cte(*writes, bump, appending)
+    difference = _Difference.of(resource_provider_aggregates, "aggregate_id", asked)
+    return sa.select(taken.c.id).add_cte(*difference.writes(so), bump, appending)
 
 
 def _all_there(asked: sa.CTE) -> sa.ColumnElement[bool]:
