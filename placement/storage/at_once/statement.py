@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from placement.storage.database.compiled import Compiled, RowLock
 from placement.storage.database.connection import Connection, StatementResult
 from placement.storage.driver.list_parameters import among
+from placement.storage.driver.postgresql_lists import List
 from placement.storage.feed import change_feed, feed_append, feed_lanes
 from placement.storage.feed.feed_kinds import ChangeKind
 from placement.storage.tables import consumers, utcnow
@@ -30,7 +31,7 @@ LOCKED = sa.func.current_setting(_SETTING)
 
 def array(name: str, type_: Any) -> sa.BindParameter[Any]:
     """Return a list that is one parameter."""
-    return sa.bindparam(name, type_=ARRAY(type_))
+    return sa.bindparam(name, type_=List(type_))
 
 
 def rows(name: str, **columns: tuple[str, Any]) -> sa.FromClause:

@@ -20,7 +20,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.storage.driver.drivers import NUMBERED, StatementDriver
-from placement.storage.driver.list_parameters import LENGTHS, lists_in, short_length, spread
+from placement.storage.driver.list_parameters import (
+    LENGTHS,
+    lists_in,
+    places_of,
+    short_length,
+    spread,
+)
 
 Rows = list[tuple[Any, ...]]
 Values = Mapping[str, Any]
@@ -137,7 +143,7 @@ class DriverText:
         compiled: Any = statement.compile(  # type: ignore[attr-defined]
             dialect=driver.dialect, column_keys=columns, compile_kwargs={LENGTHS: dict(lengths)}
         )
-        self._short = [(name, length) for name, length in lengths if length is not None]
+        self._short = [(name, places_of(name, length)) for name, length in lengths if length]
         self._open_lists = set(_OPEN_LIST.findall(compiled.string))
         if self._open_lists and driver.style != "format":
             raise TypeError(f"a list that isn't written with among: {compiled.string}")
@@ -169,8 +175,8 @@ class DriverText:
             if name not in given:
                 values[name] = default.arg(None) if default.is_callable else default.arg
         values.update(given)
-        for name, length in self._short:
-            values.update(spread(name, given[name], length))
+        for name, places in self._short:
+            values.update(spread(places, given[name]))
         for name, writer in self._writers.items():
             values[name] = writer(values[name])
         for name in self._open_lists:

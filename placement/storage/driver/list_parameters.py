@@ -7,7 +7,7 @@ MariaDB and MySQL, `IN` has no such limit, because the driver writes the values 
 
 import itertools
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -64,7 +64,7 @@ def _in_list(element: among, compiler: Any, **options: Any) -> str:
 def _any_of_array(element: among, compiler: Any, **options: Any) -> str:
     length = options.get(LENGTHS, {}).get(element.name)
     if length is not None:
-        names = _places(element.name, length)
+        names = places_of(element.name, length)
         short = [sa.bindparam(name, type_=element.column.type) for name in names]
         equal = element.column == short[0] if length == 1 else element.column.in_(short)
         return compiler.process(equal, **options)
@@ -75,7 +75,8 @@ def _any_of_array(element: among, compiler: Any, **options: Any) -> str:
     return compiler.process(element.column == sa.any_(values), **options)
 
 
-def _places(name: str, length: int) -> list[str]:
+def places_of(name: str, length: int) -> list[str]:
+    """Return the names of the parameters of a short list."""
     return [f"{name}_{place}" for place in range(length)]
 
 
@@ -110,11 +111,13 @@ def short_length(values: Collection[object]) -> int | None:
     return _SHORT.get(len(values))
 
 
-def spread(name: str, values: Collection[object], length: int) -> Iterator[tuple[str, object]]:
-    """Yield the parameters of a short list by name."""
-    *first, last = values
-    repeated = itertools.chain(first, itertools.repeat(last))
-    return zip(_places(name, length), repeated, strict=False)
+def spread(places: Sequence[str], values: Collection[object]) -> Iterator[tuple[str, object]]:
+    """Yield the parameters of a short list by name.
+
+    :param places: `places_of` it
+    """
+    *_, last = values
+    return zip(places, (*values, last), strict=False)
 
 
 def parts(names: Iterable[T], size: int = NAMES_PER_STATEMENT) -> Iterator[list[T]]:

@@ -81,7 +81,10 @@ def run(
     :param prepared: what the session has prepared; None: it prepares nothing
     """
     libpq = connection.pgconn
-    sent = [(text, [_written(value) for value in values]) for text, values in calls]
+    writer = _WRITERS.get
+    sent = [
+        (text, [writer(type(value), _other)(value) for value in values]) for text, values in calls
+    ]
     if libpq.status != pq.ConnStatus.OK:
         raise psycopg.OperationalError("the connection is closed")
     new = {} if prepared is None else prepared.new(sent)
@@ -227,20 +230,19 @@ def _rows(connection: "psycopg.Connection[Any]", result: Any) -> list[tuple[obje
     return reader.load_rows(0, result.ntuples, tuple)
 
 
-def _written(value: object) -> bytes | None:
-    """Return a value as PostgreSQL reads it; the statement says of which type it is."""
-    writer = _WRITERS.get(type(value))
-    return _other(value) if writer is None else writer(value)
-
-
 def _text(value: str) -> bytes:
     if "\0" in value:
         raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
     return value.encode()
 
 
-def _list(values: Sequence[object]) -> bytes:
-    return _text("{" + ",".join(map(_element, values)) + "}")
+def _list(values: Sequence[Any]) -> bytes:
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        inside = '"' + '","'.join([value.translate(_ESCAPED) for value in values]) + '"'
+    else:
+        inside = ",".join(map(str if kinds == {int} else _element, values))
+    return _text("{" + inside + "}")
 
 
 def _element(value: Any) -> str:
@@ -252,12 +254,14 @@ def _element(value: Any) -> str:
 
 
 def _other(value: object) -> bytes | None:
+    """Write a value of a type that inherits from a known one."""
     for kind, writer in _WRITERS.items():
         if isinstance(value, kind):
             return writer(value)
     raise TypeError(f"no value of the database: {type(value).__name__}")
 
 
+#: write values of these types as PostgreSQL reads them; the statement says which it wants
 _WRITERS: dict[type, Callable[[Any], bytes | None]] = {
     type(None): lambda value: None,
     bool: lambda value: b"true" if value else b"false",

@@ -9,6 +9,11 @@ class List(ARRAY[Any]):
     """An array whose values the driver writes itself: SQLAlchemy would look at each one first."""
 
     cache_ok = True
+    render_bind_cast = True
+
+    def adapt(self, cls: object, **options: object) -> "List":
+        """Return this type where SQLAlchemy asks for a driver's own one."""
+        return List(self.item_type)
 
     def bind_processor(self, dialect: object) -> None:
         """Return nothing: there is nothing to convert."""
