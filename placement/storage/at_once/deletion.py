@@ -4,9 +4,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage.at_once.statement import LOCKED, end, lock_consumers, telling_usage
+from placement.storage.at_once.statement import LOCKED, changes, end, lock_consumers, telling
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.connection import Connection
+from placement.storage.feed.feed_kinds import ChangeKind
 from placement.storage.tables import allocations, consumers
 
 _CONSUMER = sa.bindparam("consumer", type_=sa.String)
@@ -18,10 +19,14 @@ def _delete() -> sa.Select[Any]:
     known = sa.select(consumers.c.id).where(consumers.c.uuid == _CONSUMER, is_locked).cte("known")
     of_it = allocations.c.consumer_id == _CONSUMER
     held = sa.select(allocations.c.resource_provider_id.label("provider_id")).where(of_it)
-    taken, appending = telling_usage(held, sa.exists().select_from(known), sa.exists(held))
+    each = held.distinct().subquery("each")
+    place = sa.func.row_number().over(order_by=each.c.provider_id)
+    changed = changes(each, ChangeKind.USAGE, place).cte("changed")
+    number = sa.select(sa.func.count().label("n")).select_from(changed).cte("number")
+    taken, appending = telling(changed, number.c.n, sa.exists().select_from(known), sa.exists(held))
     so = taken.c.id.is_not(None)
     gone = sa.delete(allocations).where(of_it, so).cte("gone")
-    nobody = sa.delete(consumers).where(consumers.c.id == known.c.id, so).cte("nobody")
+    nobody = sa.delete(consumers).where(consumers.c.uuid == _CONSUMER, so).cte("nobody")
     return sa.select(taken.c.id).add_cte(gone, nobody, appending)
 
 

@@ -90,18 +90,6 @@ def telling(
     return feed_append.taking(changed, number, NOW, *usual)
 
 
-def telling_usage(providers: Any, *conditions: sa.ColumnElement[bool]) -> tuple[sa.CTE, sa.CTE]:
-    """Return the same for the usage of providers.
-
-    :param providers: finds the `provider_id` of each one, maybe several times
-    """
-    touched = providers.subquery("touched")
-    place = sa.func.row_number().over(order_by=touched.c.provider_id)
-    changed = changes(touched, ChangeKind.USAGE, place).group_by(touched.c.provider_id)
-    rows = changed.cte("changed")
-    return telling(rows, count(rows), *conditions)
-
-
 def end(
     connection: Connection, write: Compiled, values: Mapping[str, Any], repeatable: bool = False
 ) -> StatementResult:
