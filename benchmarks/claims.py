@@ -1,6 +1,6 @@
 """Find and claim in one request, and in two: ``python -m benchmarks.claims``.
 
-Client processes claim hosts of a flat cloud on PostgreSQL until the time is over: with one ``POST
+Clients claim hosts of a flat cloud on PostgreSQL until the time is over: with one ``POST
 /berth/v1/claims``, and with the loop that clients need without it: ``GET /allocation_candidates``,
 choose one, ``PUT /allocations``, and again after a 409. Kinds of clients take turns; the last line
 of each is the median of its rounds, and of its ratios to the loops of the same round: other work on
@@ -9,29 +9,26 @@ the machine changes from round to round. At the end, 64 clients claim the last 6
 
 import argparse
 import collections
-import dataclasses
+import functools
 import json
-import multiprocessing
 import operator
 import random
 import statistics
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 
+from benchmarks.crowds import Deed, Seen, crowd
 from placement.storage import tables
 from placement.storage.database.engine import Connection, Database, DatabaseSettings
 from placement.storage.feed import change_feed
 from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.schema import readiness
 from tests.databases.mortal import mortal
-from tests.faults.running import Client, running
-from tests.faults.running import Connection as HTTPConnection
+from tests.faults.running import running
 
 QUERY = "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20"
 STOCK = {"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 2_000}
@@ -40,119 +37,43 @@ SEQUENCE = "resource_providers_id_seq"
 AT_ONCE = 1_000
 
 
-@dataclasses.dataclass
-class Seen:
-    """What one client did: the seconds of each claim, and how often each status came."""
-
-    times: list[float] = dataclasses.field(default_factory=list)
-    statuses: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
-
-
-class Caller:
-    """A client with one connection that is kept open."""
-
-    def __init__(self, path: str | int, seen: Seen) -> None:
-        self._client, self._seen = Client(path), seen
-        self._connection: HTTPConnection = self._client.connect()
-
-    def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Send a request; return status and body."""
-        headers = self._client.headers()
-        content = None
-        if body is not None:
-            headers["content-type"] = "application/json"
-            content = json.dumps(body)
-        self._connection.request(method, path, content, headers)
-        answer = self._connection.getresponse()
-        text = answer.read()
-        self._seen.statuses[f"{method} {answer.status}"] += 1
-        return answer.status, json.loads(text) if text else None
-
-
 def owner() -> dict[str, str]:
     """Return what every claim says of its consumer."""
     return {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
 
 
-def one_step(caller: Caller, strategy: str, source: random.Random) -> bool:
+def one_step(strategy: str, source: random.Random) -> Deed:
     """Claim with one request; return whether it succeeded."""
     consumer = {"uuid": str(uuid.UUID(int=source.getrandbits(128), version=4)), **owner()}
     body = {"query": QUERY, "consumers": [consumer], "strategy": strategy}
-    return caller.send("POST", "/berth/v1/claims", body)[0] == 200
+    status, _ = yield "POST", "/berth/v1/claims", body
+    return status == 200
 
 
-def two_steps(caller: Caller, limit: str, source: random.Random) -> bool:
+def two_steps(limit: str, source: random.Random) -> Deed:
     """Claim as a client does without the extension; return whether it succeeded."""
     consumer = uuid.UUID(int=source.getrandbits(128), version=4)
     while True:
-        _, found = caller.send("GET", f"/allocation_candidates?{QUERY}&limit={limit}")
-        if not found["allocation_requests"]:
+        _, content = yield "GET", f"/allocation_candidates?{QUERY}&limit={limit}", None
+        found = json.loads(content)["allocation_requests"]
+        if not found:
             return False
-        candidate = source.choice(found["allocation_requests"])
-        body = {**candidate, **owner(), "consumer_generation": None}
-        if caller.send("PUT", f"/allocations/{consumer}", body)[0] == 204:
+        body = {**source.choice(found), **owner(), "consumer_generation": None}
+        status, _ = yield "PUT", f"/allocations/{consumer}", body
+        if status == 204:
             return True
 
 
-#: how a claim is made, by name: a function and its parameter
-KINDS: dict[str, tuple[Callable[[Caller, str, random.Random], bool], str]] = {
-    "GET limit=1, PUT": (two_steps, "1"),
-    "GET limit=10, PUT": (two_steps, "10"),
-    "GET limit=1000, PUT": (two_steps, "1000"),
-    "POST claims, first": (one_step, "first"),
-    "POST claims, random": (one_step, "random"),
-    "POST claims, spread": (one_step, "spread"),
-    "POST claims, pack": (one_step, "pack"),
+#: how a claim is made, by name: a function, whose parameter is chosen here
+KINDS: dict[str, Callable[[random.Random], Deed]] = {
+    "GET limit=1, PUT": functools.partial(two_steps, "1"),
+    "GET limit=10, PUT": functools.partial(two_steps, "10"),
+    "GET limit=1000, PUT": functools.partial(two_steps, "1000"),
+    "POST claims, first": functools.partial(one_step, "first"),
+    "POST claims, random": functools.partial(one_step, "random"),
+    "POST claims, spread": functools.partial(one_step, "spread"),
+    "POST claims, pack": functools.partial(one_step, "pack"),
 }
-
-
-def work(
-    path: str | int, kind: str, seed: int, until: tuple[float | None, int], start: Barrier
-) -> Seen:
-    """Claim for so many seconds, or so often."""
-    seconds, most = until
-    step, how = KINDS[kind]
-    seen, source = Seen(), random.Random(seed)
-    caller = Caller(path, seen)
-    start.wait()
-    end = None if seconds is None else time.monotonic() + seconds
-    while len(seen.times) < most and (end is None or time.monotonic() < end):
-        begun = time.perf_counter()
-        if not step(caller, how, source):
-            break
-        seen.times.append(time.perf_counter() - begun)
-    return seen
-
-
-def _working(
-    results: "multiprocessing.Queue[Seen]",
-    path: str | int,
-    kind: str,
-    seed: int,
-    until: tuple[float | None, int],
-    start: Barrier,
-) -> None:
-    results.put(work(path, kind, seed, until, start))
-
-
-def crowd(
-    path: str | int, kind: str, clients: int, until: tuple[float | None, int], seed: int
-) -> list[Seen]:
-    """Run clients that begin together, in a process each; return what they saw."""
-    start = multiprocessing.Barrier(clients)
-    results: multiprocessing.Queue[Seen] = multiprocessing.Queue()
-    processes = [
-        multiprocessing.Process(
-            target=_working, args=(results, path, kind, seed * 1000 + n, until, start)
-        )
-        for n in range(clients)
-    ]
-    for process in processes:
-        process.start()
-    found = [results.get() for _ in processes]
-    for process in processes:
-        process.join()
-    return found
 
 
 def fill(url: str, hosts: int, places: int | None = None) -> None:
@@ -216,15 +137,14 @@ def spent(pids: list[int]) -> float:
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
-def line(name: str, seen: list[Seen], seconds: float, processor: float) -> tuple[float, str]:
+def line(name: str, seen: Seen, seconds: float, processor: float) -> tuple[float, str]:
     """Return the claims per second, and a line about one round."""
-    times = sorted(took for one in seen for took in one.times)
-    statuses = sum((one.statuses for one in seen), collections.Counter())
-    rate = len(times) / seconds
+    rate = len(seen.times) / seconds
     return rate, (
-        f"{name:22} {rate:7.1f} claims/s  p50 {statistics.median(times) * 1e3:6.1f} ms  "
-        f"p95 {times[int(len(times) * 0.95)] * 1e3:6.1f} ms  workers' CPU "
-        f"{processor / len(times) * 1e3:5.2f} ms each  {dict(sorted(statuses.items()))}"
+        f"{name:22} {rate:7.1f} claims/s  p50 {seen.quantile(0.5) * 1e3:6.1f} ms  "
+        f"p95 {seen.quantile(0.95) * 1e3:6.1f} ms  workers' CPU "
+        f"{processor / max(len(seen.times), 1) * 1e3:5.2f} ms each  "
+        f"{dict(sorted(seen.statuses.items()))}"
     )
 
 
@@ -237,13 +157,13 @@ def rounds(url: str, given: argparse.Namespace) -> Iterator[str]:
         for turn in range(given.rounds):
             for number, kind in enumerate(given.kinds or KINDS):
                 before = spent(service.workers())
-                until = (given.seconds, 1_000_000)
-                seen = crowd(service.path, kind, given.clients, until, turn * 100 + number)
+                seed = turn * 100 + number
+                seen = crowd(service.path, KINDS[kind], given.clients, seed, given.seconds)
                 used = spent(service.workers()) - before
                 rate, text = line(kind, seen, given.seconds, used)
                 rates[kind].append(rate)
                 yield text
-    loops = [kind for kind in rates if KINDS[kind][0] is two_steps]
+    loops = [kind for kind in rates if kind.startswith("GET")]
     for kind, found in rates.items():
         text = f"{kind:22} {statistics.median(found):7.1f} claims/s, median of {len(found)} rounds"
         for loop in () if kind in loops else loops:
@@ -257,10 +177,10 @@ def last_places(url: str, given: argparse.Namespace) -> Iterator[str]:
     for kind in ("POST claims, first", "POST claims, random"):
         with running(url, workers=given.workers, threads=8) as service:
             begun = time.perf_counter()
-            seen = crowd(service.path, kind, given.places, (None, 1), time.time_ns() % 10_000)
+            seed = time.time_ns() % 10_000
+            seen = crowd(service.path, KINDS[kind], given.places, seed, most=1)
             took = time.perf_counter() - begun
-        statuses = sum((one.statuses for one in seen), collections.Counter())
-        yield f"{kind}: {given.places} clients and places: {dict(statuses)} in {took:.1f} s"
+        yield f"{kind}: {given.places} clients and places: {dict(seen.statuses)} in {took:.1f} s"
         database = Database(DatabaseSettings(url))
         with database.transaction() as connection:
             connection.execute(sa.delete(tables.allocations))

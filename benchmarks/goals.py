@@ -10,6 +10,7 @@ an environment with openstack-placement and gunicorn.
 import argparse
 import collections
 import contextlib
+import dataclasses
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,27 +20,12 @@ from benchmarks import in_process
 from benchmarks.in_process import HERE
 from benchmarks.rest_api import BERTH, REFERENCE, Stand, room, services_of, shown, take_turns
 from benchmarks.rest_cloud import BUSY, OWNER, RestCloud, host, name_based, put_allocations
-from benchmarks.rest_requests import Measure, Request, measures
+from benchmarks.rest_requests import SEARCH, Measure, Request, measures, reshape
 from tests.databases.fixtures import KINDS
 
-#: by title of a row, the ratios to reach: whole, and in process. One of them may be missing
-GOALS: dict[str, tuple[float | None, float | None]] = {
-    "GET /": (1.5, 8),
-    "PUT /allocations: claim": (10, 25),
-    "PUT /allocations: replace": (12, 20),
-    "POST /allocations: move": (12, 20),
-    "PUT …/inventories": (8, 12),
-    "PUT …/traits": (7, 12),
-    "PUT …/aggregates": (None, None),
-    "DELETE /allocations": (6, None),
-    "GET a provider": (4.5, 15),
-    "GET its usages": (4.5, 15),
-    "GET a consumer": (4.5, 20),
-    "GET providers, filtered": (121, 121),
-    "GET providers, all": (73, 73),
-    "a tree of 7, 29 requests": (8, 8),
-    "search, limit=10": (None, None),
-}
+#: the parts of PostgreSQL's ratios that others should reach
+PARTS = {"postgresql": 1.0, "mariadb": 0.6, "sqlite": 0.8}
+WAYS = ("whole", "in process")
 _BLOCK = 50
 
 
@@ -51,25 +37,20 @@ class AtRandom:
         #: by service and row, what it was raised by
         self._raised: collections.Counter[tuple[str, str]] = collections.Counter()
 
-    def requests(self) -> dict[str, Request]:
-        """Return requests by the titles of their rows."""
-        return {
-            "PUT /allocations: claim": self._claim,
-            "PUT /allocations: replace": self._replace,
-            "POST /allocations: move": self._move,
-            "PUT …/inventories": self._inventories,
-            "PUT …/traits": self._traits,
-            "PUT …/aggregates": self._aggregates,
-            "DELETE /allocations": self._delete,
-            "GET a provider": self._reads("/resource_providers/{host}"),
-            "GET its usages": self._reads("/resource_providers/{host}/usages"),
-            "GET a consumer": self._reads("/allocations/{consumer}"),
-        }
-
-    def doom(self, server: Any, number: int) -> None:
+    def doomed(self, server: Any, number: int) -> None:
         """Claim for a consumer that is deleted."""
         consumer = name_based(f"random-doomed-{number}")
         put_allocations(server, consumer, self._host(number, 0, 2), {"VCPU": 1}, None)
+
+    def delete(self, server: Any, number: int) -> None:
+        """Delete the allocations of such a consumer."""
+        server.request("DELETE", f"/allocations/{name_based(f'random-doomed-{number}')}")
+
+    def changed_search(self, server: Any, number: int) -> None:
+        """Search after a claim on another host."""
+        consumer = name_based(f"random-elsewhere-{number}")
+        put_allocations(server, consumer, self._host(number, 0, 2), {"DISK_GB": 1}, None)
+        server.get(SEARCH)
 
     def _number(self, number: int, first: int, part: int) -> int:
         """Return the number of a host, of one of some equal parts of all hosts."""
@@ -79,19 +60,23 @@ class AtRandom:
     def _host(self, number: int, first: int, part: int) -> str:
         return host(self._number(number, first, part))
 
-    def _reads(self, path: str) -> Request:
+    def reads(self, path: str) -> Request:
+        """Return the request that reads a path of a host or of a consumer."""
+
         def ask(server: Any, number: int) -> None:
             drawn = self._number(number, 0, 1)
             server.get(path.format(host=host(drawn), consumer=name_based(f"busy-{drawn}")))
 
         return ask
 
-    def _claim(self, server: Any, number: int) -> None:
+    def claim(self, server: Any, number: int) -> None:
+        """Claim for a new consumer."""
         resources = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
         where = self._host(number, 0, 2)
         put_allocations(server, name_based(f"random-{number}"), where, resources, None)
 
-    def _replace(self, server: Any, number: int) -> None:
+    def replace(self, server: Any, number: int) -> None:
+        """Write another amount for a consumer that has allocations."""
         drawn = self._number(number, 0, 4)
         consumer = name_based(f"busy-{drawn}")
         known = 1 + self._raised[server.name, consumer]
@@ -105,7 +90,8 @@ class AtRandom:
         server.request("PUT", f"/allocations/{consumer}", body)
         self._raised[server.name, consumer] += 1
 
-    def _move(self, server: Any, number: int) -> None:
+    def move(self, server: Any, number: int) -> None:
+        """Hand all that a consumer has to a new one."""
         # each once: a step that has no divisor in common goes round all
         low, count = self._hosts // 4, self._hosts // 4
         drawn = low + number * 7919 % count
@@ -127,7 +113,8 @@ class AtRandom:
         }
         server.request("POST", "/allocations", body)
 
-    def _inventories(self, server: Any, number: int) -> None:
+    def put_inventories(self, server: Any, number: int) -> None:
+        """Replace a host's inventories."""
         stock = {
             "VCPU": {"total": 64 + number % 2, "allocation_ratio": 4.0},
             "MEMORY_MB": {"total": 262144, "reserved": 512},
@@ -135,12 +122,14 @@ class AtRandom:
         }
         self._put(server, self._host(number, 2, 4), "inventories", stock)
 
-    def _traits(self, server: Any, number: int) -> None:
+    def put_traits(self, server: Any, number: int) -> None:
+        """Replace one of two traits."""
         where = self._host(number, 3, 4)
         name = ("SSE", "SSE2")[self._raised[server.name, where] % 2]
         self._put(server, where, "traits", ["HW_CPU_X86_AVX2", f"HW_CPU_X86_{name}"])
 
-    def _aggregates(self, server: Any, number: int) -> None:
+    def put_aggregates(self, server: Any, number: int) -> None:
+        """Replace the aggregate of a host."""
         where = self._host(number, 3, 4)
         member = name_based(f"aggregate-{self._raised[server.name, where] % 2}")
         self._put(server, where, "aggregates", [member])
@@ -152,38 +141,37 @@ class AtRandom:
         server.request("PUT", f"/resource_providers/{provider}/{kind}", body)
         self._raised[server.name, provider] += 1
 
-    def _delete(self, server: Any, number: int) -> None:
-        server.request("DELETE", f"/allocations/{name_based(f'random-doomed-{number}')}")
-
 
 def started(
-    stand: Stand, interpreter: str, cloud: RestCloud, stack: contextlib.ExitStack
-) -> list[dict[str, Any]]:
-    """Start the services on their databases; return the whole ones, and those in process."""
+    stand: Stand,
+    interpreter: str,
+    cloud: RestCloud,
+    stack: contextlib.ExitStack,
+    ways: Sequence[str] = WAYS,
+) -> dict[str, dict[str, Any]]:
+    """Start the services on their databases; return them by way and name."""
     programs = {BERTH: (sys.executable, HERE), REFERENCE: (interpreter, None)}
-    whole, inside = {}, {}
+    found: dict[str, dict[str, Any]] = {way: {} for way in WAYS}
     for name, start in stand.starts(interpreter).items():
-        whole[name] = stack.enter_context(start())
-        whole[name].get("/")
+        whole = found["whole"][name] = stack.enter_context(start())
+        whole.get("/")
         cloud.store(stand.connections[name])
-        cloud.plant(whole[name])
-        cloud.claim(whole[name], 0)
-        inside[name] = stack.enter_context(in_process.started(name, *programs[name], stand))
-        for server in (whole[name], inside[name]):
-            server.get("/allocation_candidates?resources=VCPU:1&limit=1")
-            server.spent()
-    return [whole, inside]
+        cloud.plant(whole)
+        cloud.claim(whole, 0)
+        if "in process" in ways:
+            called = in_process.started(name, *programs[name], stand)
+            found["in process"][name] = stack.enter_context(called)
+        for way in ways:
+            found[way][name].get("/allocation_candidates?resources=VCPU:1&limit=1")
+            found[way][name].spent()
+    return found
 
 
 def measured(
-    services: dict[str, Any], stand: Stand, measure: Measure, rounds: int, alone: bool
+    services: dict[str, Any], stand: Stand, measure: Measure, rounds: int
 ) -> Iterator[str]:
-    """Let the services take turns; yield ours, theirs and the ratio.
-
-    :param alone: whether the reference isn't asked
-    """
-    asked = {BERTH: services[BERTH]} if alone else services
-    turns = services_of(measure, asked, stand)
+    """Let the services take turns; yield ours, theirs and the ratio."""
+    turns = services_of(measure, services, stand)
     take_turns(turns, rounds)
     ours = turns[BERTH].cost
     yield f"{shown(1000 * ours.worker)} + {shown(1000 * ours.database)}"
@@ -195,18 +183,21 @@ def measured(
         yield from ("", "")
 
 
-def rows(cloud: RestCloud) -> Iterator[tuple[str, Measure, Measure]]:
-    """Yield titles with what is measured whole, and in process."""
-    at_random = AtRandom(cloud)
-    drawn = at_random.requests()
-    known = measures(cloud)
-    for title in GOALS:
-        inside = next(one for one in known if one.title.startswith(title))
-        request = drawn.get(title, inside.request)
-        few = inside.repeats < _BLOCK
-        repeats, slow = (inside.repeats, inside.slow) if few else (_BLOCK, None)
-        first = at_random.doom if title == "DELETE /allocations" else inside.first
-        yield title, Measure(title, inside.goal, request, repeats, slow, first=first), inside
+def goal(measure: Measure, way: str, part: float) -> str:
+    """Return the cell of what is to be reached."""
+    if way == "in process" and measure.goal.most is not None:
+        return f"{measure.goal.most:g} ms"
+    ratio = measure.goal.whole if way == "whole" else measure.goal.inside
+    return "" if ratio is None else f"{ratio * part:.3g}×"
+
+
+def rows(cloud: RestCloud) -> Iterator[dict[str, Measure]]:
+    """Yield what is measured, by way."""
+    for drawn, inside in zip(measures(cloud, AtRandom(cloud)), measures(cloud), strict=True):
+        # a reshape needs to know answers
+        if inside.ours is None and inside.request is not reshape:
+            whole = dataclasses.replace(drawn, repeats=min(drawn.repeats, _BLOCK))
+            yield dict(zip(WAYS, (whole, inside), strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -216,6 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--database", choices=KINDS, default="postgresql")
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=WAYS)
     parser.add_argument("--only", nargs="*", default=[""], help="parts of titles of rows")
     given = parser.parse_args(arguments)
     if given.hosts < 4_000:
@@ -223,20 +215,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cloud = RestCloud(given.hosts, instances=given.hosts)
     with contextlib.ExitStack() as stack:
         stand = Stand(given.database, stack.enter_context(room()), stack, (BERTH, REFERENCE))
-        services = started(stand, given.reference, cloud, stack)
-        heads = [
-            cell for way in ("whole", "in process") for cell in (way, "theirs", "ratio", "goal")
-        ]
+        services = started(stand, given.reference, cloud, stack, given.ways)
+        heads = [cell for way in given.ways for cell in (way, "theirs", "ratio", "goal")]
         print("request, ms: service + database", *heads, sep="\t", flush=True)
-        for title, *ways in rows(cloud):
+        for found in rows(cloud):
+            title = found["whole"].title
             if not any(part in title for part in given.only):
                 continue
             cells: list[str] = []
-            for service, measure, goal in zip(services, ways, GOALS[title], strict=True):
-                # its goal is in milliseconds, and the reference needs a second
-                alone = title.startswith("search")
-                cells += measured(service, stand, measure, given.rounds, alone)
-                cells.append("" if goal is None else f"{goal:g}")
+            for way in given.ways:
+                cells += measured(services[way], stand, found[way], given.rounds)
+                cells.append(goal(found[way], way, PARTS[given.database]))
             print(title, *cells, sep="\t", flush=True)
 
 

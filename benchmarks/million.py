@@ -23,7 +23,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from benchmarks.claims import Caller, Seen, crowd, spent
+from benchmarks.claims import KINDS, spent
+from benchmarks.crowds import crowd
 from benchmarks.tree_clouds import (
     NUMA,
     PHYSNET_A,
@@ -90,7 +91,15 @@ class Searcher:
     """One client whose connection stays open, so that one worker answers."""
 
     def __init__(self, service: RunningService) -> None:
-        self._caller = Caller(service.path, Seen())
+        self._headers = service.headers() | {"content-type": "application/json"}
+        self._connection = service.connect()
+
+    def _send(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        content = None if body is None else json.dumps(body)
+        self._connection.request(method, path, content, self._headers)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        return answer.status, json.loads(text) if text else None
 
     def seconds(self, query: str) -> float:
         """Search; return how long it took.
@@ -100,18 +109,18 @@ class Searcher:
         begun = time.perf_counter()
         status = 503
         while status == 503:
-            status, body = self._caller.send("GET", _path(query))
+            status, body = self._send("GET", _path(query))
         assert status == 200, body
         return time.perf_counter() - begun
 
     def claim(self, query: str, source: random.Random) -> None:
         """Allocate one of the candidates of a search to a new consumer."""
-        _, found = self._caller.send("GET", _path(query))
+        _, found = self._send("GET", _path(query))
         candidate = source.choice(found["allocation_requests"])
         owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
         body = {**candidate, **owner, "consumer_generation": None}
         consumer = f"{source.getrandbits(32):08x}-0000-4000-8000-{source.getrandbits(48):012x}"
-        status, answer = self._caller.send("PUT", f"/allocations/{consumer}", body)
+        status, answer = self._send("PUT", f"/allocations/{consumer}", body)
         assert status in (204, 409), answer
 
 
@@ -263,8 +272,7 @@ def claims(service: RunningService, seconds: float) -> Figures:
     for number, kind in enumerate(CLAIMS):
         before = spent(service.workers())
         seed = time.time_ns() % 1_000_000 + number
-        seen = crowd(service.path, kind, 8, (seconds, 1_000_000), seed)
-        count = sum(len(one.times) for one in seen)
+        count = len(crowd(service.path, KINDS[kind], 8, seed, seconds).times)
         found[f"{kind}, /s"] = count / seconds
         found[f"{kind}, CPU ms"] = _ms(spent(service.workers()) - before) / max(count, 1)
     return found

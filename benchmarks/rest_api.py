@@ -41,8 +41,10 @@ from benchmarks.rest_requests import (
 from benchmarks.servers import Server
 from tests.databases.fixtures import COPIES, KINDS, MEMORY, ROOM
 from tests.databases.fresh import SQLiteFiles
-from tests.databases.keeper import join
+from tests.databases.mortal import mortal
 
+#: PostgreSQL's own default, where the tests' servers have less
+OPTIONS = {"postgresql": ("--shared_buffers=128MB",)}
 BERTH, REFERENCE, WRITES, FLOOR = "berth", "reference", "writes", "floor"
 COMPARED = (REFERENCE, FLOOR)
 STARTS = ("start until the first answer, ms", "an idle worker, MiB")
@@ -119,7 +121,7 @@ class Stand:
                 files.mkdir()
                 new = stack.enter_context(SQLiteFiles(files).lent())
             else:
-                server = join(kind, folder / f"{kind}-{name}")
+                server = stack.enter_context(mortal(kind, *OPTIONS.get(kind, ()))).server
                 self.databases[name] = DatabaseServer(server)
                 new = stack.enter_context(COPIES[kind](server).lent())
             # both services make their own tables

@@ -1,6 +1,7 @@
 """The cloud of `benchmarks.rest_api`: flat hosts, a project with many allocations, a tree."""
 
 import contextlib
+import datetime
 import itertools
 import json
 import uuid
@@ -61,8 +62,9 @@ class RestCloud:
     def store(self, connection: str) -> None:
         """Write all rows that no request writes."""
         with contextlib.closing(Database(DatabaseSettings(connection))) as database:
-            database.write(self._hosts)
-            database.write(self._instances)
+            for rows in (self._hosts, self._instances):
+                with database.engine.begin() as connection:
+                    rows(connection)
             _analyze(database.engine)
 
     def _hosts(self, connection: Any) -> None:
@@ -189,8 +191,16 @@ def generation(server: Server, provider: str) -> int:
 
 
 def _insert(connection: Any, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    for part in parts(rows, _AT_ONCE):
-        connection.execute(sa.insert(table).inline(), part)
+    if connection.dialect.name != "postgresql":
+        for part in parts(rows, _AT_ONCE):
+            connection.execute(sa.insert(table).inline(), part)
+        return
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    columns = ["created_at", *rows[0]]
+    text = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN"
+    with connection.connection.cursor().copy(text) as copy:
+        for row in rows:
+            copy.write_row((now, *row.values()))
 
 
 def _ids(connection: Any, name: sa.Column[Any]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from benchmarks.rest_cloud import (
     BUSY,
@@ -33,10 +33,16 @@ class Goal:
 
     :param ratio: how many times cheaper than the reference at least
     :param floor: how many times the floor at most
+    :param whole: the ratio with rows at random and a connection for each request, on PostgreSQL
+    :param inside: the ratio without a server around the service, on PostgreSQL
+    :param most: milliseconds of processor time at most, without a server around the service
     """
 
     ratio: float | None = None
     floor: float | None = None
+    whole: float | None = None
+    inside: float | None = None
+    most: float | None = None
 
     def __str__(self) -> str:
         shown = [] if self.ratio is None else [f"≥ {self.ratio:g}×"]
@@ -75,13 +81,51 @@ class Measure:
 SEARCH = "/allocation_candidates?resources=VCPU:1,MEMORY_MB:1024,DISK_GB:10&limit=10"
 
 
+class Requests(Protocol):
+    """The requests for single rows."""
+
+    def reads(self, path: str) -> Request:
+        """Return the request that reads a path with a `host` or a `consumer` in it."""
+
+    def claim(self, server: Server, number: int) -> None:
+        """Claim for a new consumer."""
+
+    def replace(self, server: Server, number: int) -> None:
+        """Write another amount for a consumer that has allocations."""
+
+    def move(self, server: Server, number: int) -> None:
+        """Hand the allocations of a consumer to a new one."""
+
+    def doomed(self, server: Server, number: int) -> None:
+        """Claim for a consumer that `delete` deletes."""
+
+    def delete(self, server: Server, number: int) -> None:
+        """Delete the allocations of a consumer."""
+
+    def changed_search(self, server: Server, number: int) -> None:
+        """Search after a claim on another host."""
+
+    def put_inventories(self, server: Server, number: int) -> None:
+        """Replace a host's inventories."""
+
+    def put_traits(self, server: Server, number: int) -> None:
+        """Replace one of two traits."""
+
+    def put_aggregates(self, server: Server, number: int) -> None:
+        """Replace one of two aggregates."""
+
+
 class Story:
-    """The requests that write, with their state for each server."""
+    """The requests for the same few rows, with their state for each server."""
 
     def __init__(self, cloud: RestCloud) -> None:
         self.cloud = cloud
         #: by server and by provider or consumer, the generation that the next request names
         self.generations: dict[tuple[str, str], int] = collections.defaultdict(int)
+
+    def reads(self, path: str) -> Request:
+        """Return the request that reads a path with the cloud's provider and consumer in it."""
+        return get(path.format(host=self.cloud.provider, consumer=self.cloud.consumer))
 
     def claim(self, server: Server, number: int) -> None:
         """Claim for a new consumer, on one of many hosts."""
@@ -208,13 +252,12 @@ def tree_paths() -> list[str]:
     return paths
 
 
-def _read(title: str, goal: Goal, path: str, repeats: int, slow: int | None = None) -> Measure:
-    return Measure(title, goal, get(path), repeats, slow, SAME_BYTES, [path])
+def measures(cloud: RestCloud, story: Requests | None = None) -> list[Measure]:
+    """Return the rows of the table, with their goals.
 
-
-def measures(cloud: RestCloud) -> list[Measure]:
-    """Return the rows of the table, with their goals."""
-    story = Story(cloud)
+    :param story: the requests for single rows; by default those for the same few
+    """
+    story = story or Story(cloud)
     search = (
         "resources=VCPU:1,MEMORY_MB:1024,DISK_GB:10&required=HW_CPU_X86_AVX2"
         f"&member_of={cloud.aggregate}"
@@ -225,27 +268,49 @@ def measures(cloud: RestCloud) -> list[Measure]:
         f"/berth/v1/provider_trees?uuid={node(0)}&fields=inventories,traits,aggregates,allocations"
     )
     old = {"OpenStack_API_Version": "placement 1.9"}
-    write = Goal(8, 2.5)
+
+    def write(title: str, request: Request, goal: Goal, floor: str = BY_HAND) -> Measure:
+        return Measure(title, goal, request, 150, 50, floor)
+
+    def single(title: str, goal: Goal, path: str) -> Measure:
+        read = path.format(host=cloud.provider, consumer=cloud.consumer)
+        return Measure(title, goal, story.reads(path), 200, None, SAME_BYTES, [read])
+
+    def listed(title: str, goal: Goal, path: str, repeats: int, slow: int) -> Measure:
+        return Measure(title, goal, get(path), repeats, slow, SAME_BYTES, [path])
+
     return [
-        Measure("GET /", Goal(floor=2), get("/"), 300, floor=HELLO),
-        Measure("PUT /allocations: claim", write, story.claim, 150, 50, BY_HAND),
-        Measure("PUT /allocations: replace", write, story.replace, 150, 50, BY_HAND),
-        Measure("POST /allocations: move", write, story.move, 150, 50, BY_HAND),
-        Measure("PUT …/inventories", Goal(5, 2.5), story.put_inventories, 150, 50, BY_HAND),
-        Measure("PUT …/traits", Goal(5, 2.5), story.put_traits, 150, 50, BY_HAND),
-        Measure("PUT …/aggregates", Goal(5), story.put_aggregates, 150, 50),
-        Measure("DELETE /allocations", Goal(6), story.delete, 150, 50, first=story.doomed),
-        _read("GET a provider", Goal(4), f"/resource_providers/{cloud.provider}", 200),
-        _read("GET its usages", Goal(4.5), f"/resource_providers/{cloud.provider}/usages", 200),
-        _read("GET a consumer", Goal(5), f"/allocations/{cloud.consumer}", 200),
-        _read(
+        Measure("GET /", Goal(None, 2, 1.5, 8), get("/"), 300, floor=HELLO),
+        write("PUT /allocations: claim", story.claim, Goal(8, 2.5, 10, 25)),
+        write("PUT /allocations: replace", story.replace, Goal(8, 2.5, 12, 20)),
+        write("POST /allocations: move", story.move, Goal(8, 2.5, 12, 20)),
+        write("PUT …/inventories", story.put_inventories, Goal(5, 2.5, 8, 12)),
+        write("PUT …/traits", story.put_traits, Goal(5, 2.5, 7, 12)),
+        write("PUT …/aggregates", story.put_aggregates, Goal(5), NO_FLOOR),
+        Measure(
+            "DELETE /allocations",
+            Goal(6, whole=6),
+            story.delete,
+            *(150, 50),
+            first=story.doomed,
+        ),
+        single("GET a provider", Goal(4, None, 4.5, 15), "/resource_providers/{host}"),
+        single("GET its usages", Goal(4.5, None, 4.5, 15), "/resource_providers/{host}/usages"),
+        single("GET a consumer", Goal(5, None, 4.5, 20), "/allocations/{consumer}"),
+        listed(
             f"GET providers, filtered, of {cloud.hosts:,}",
-            Goal(100, 3),
+            Goal(100, 3, 121),
             f"/resource_providers?{search}",
             *(20, 3),
         ),
-        _read(f"GET providers, all {cloud.hosts:,}", Goal(12, 2), "/resource_providers", 5, 2),
-        _read(f"GET usages of {cloud.instances:,} × 3", Goal(20), usages, 30, 30),
+        listed(
+            f"GET providers, all {cloud.hosts:,}",
+            Goal(12, 2, 73),
+            "/resource_providers",
+            *(5, 2),
+        ),
+        # a goal of SQLite: there it is 0.8 of this
+        Measure(f"GET usages of {cloud.instances:,} × 3", Goal(20, inside=25), get(usages), 30, 30),
         Measure(
             f"GET usages of {cloud.instances:,} × 3, version 1.9",
             Goal(20),
@@ -254,7 +319,7 @@ def measures(cloud: RestCloud) -> list[Measure]:
         ),
         Measure(
             f"a tree of {TREE}, {len(paths)} requests",
-            Goal(5),
+            Goal(5, whole=8),
             get(*paths),
             *(10, 5, SAME_BYTES, paths),
         ),
@@ -265,7 +330,7 @@ def measures(cloud: RestCloud) -> list[Measure]:
             *(100, 5, SAME_BYTES, [tree]),
             ours=get(tree),
         ),
-        Measure("search, limit=10", Goal(20), get(SEARCH), 100, 2),
+        Measure("search, limit=10", Goal(20, most=0.4), get(SEARCH), 100, 2),
         Measure("a claim elsewhere, and the search", Goal(20), story.changed_search, 100, 2),
         Measure("POST /reshaper, 200 consumers", Goal(20), reshape, 10, 4),
     ]
