@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import in_process
 from benchmarks.in_process import HERE
 from benchmarks.rest_api import BERTH, REFERENCE, Stand, room, services_of, shown, take_turns
-from benchmarks.rest_cloud import BUSY, OWNER, RestCloud, host, name_based, put_allocations
+from benchmarks.rest_cloud import OWNER, RestCloud, host, name_based, put_allocations
 from benchmarks.rest_requests import SEARCH, Measure, Request, measures, reshape
 from tests.databases.fixtures import KINDS
 
@@ -33,7 +33,7 @@ class AtRandom:
     """Requests for rows that are drawn at random, the same ones for each service."""
 
     def __init__(self, cloud: RestCloud) -> None:
-        self._hosts = cloud.hosts
+        self._cloud, self._hosts = cloud, cloud.hosts
         #: by service and row, what it was raised by
         self._raised: collections.Counter[tuple[str, str]] = collections.Counter()
 
@@ -83,7 +83,7 @@ class AtRandom:
         resources = {"VCPU": 1 + known % 2, "MEMORY_MB": 4096, "DISK_GB": 40}
         body = {
             **OWNER,
-            "project_id": BUSY,
+            "project_id": self._cloud.project(drawn),
             "allocations": {host(drawn): {"resources": resources}},
             "consumer_generation": known,
         }
@@ -100,13 +100,13 @@ class AtRandom:
         body = {
             name_based(f"busy-{drawn}"): {
                 **OWNER,
-                "project_id": BUSY,
+                "project_id": self._cloud.project(drawn),
                 "allocations": {},
                 "consumer_generation": 1,
             },
             name_based(f"random-heir-{number}"): {
                 **OWNER,
-                "project_id": BUSY,
+                "project_id": self._cloud.project(drawn),
                 **held,
                 "consumer_generation": None,
             },

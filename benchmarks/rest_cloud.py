@@ -1,6 +1,5 @@
 """The cloud of `benchmarks.rest_api`: flat hosts, a project with many allocations, a tree."""
 
-import contextlib
 import datetime
 import itertools
 import json
@@ -12,7 +11,8 @@ import sqlalchemy as sa
 
 from benchmarks.servers import Server
 from placement.storage import tables
-from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.database.engine_setup import make_engine
+from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.list_parameters import parts
 
 NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
@@ -23,6 +23,8 @@ FLAVOR = {0: 2, 1: 4096, 2: 40}
 OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
 BUSY = "busy"
 TREE = 7
+#: consumers of the busy project at most
+_BUSY_HAS = 1000
 _AT_ONCE = 1000
 
 
@@ -44,15 +46,21 @@ def node(number: int) -> str:
 class RestCloud:
     """Hosts with three classes; each tenth is in an aggregate, each fifth has a trait.
 
-    :param instances: how many consumers the busy project has, on as many hosts
+    :param instances: how many consumers there are, on as many hosts; the first are the busy
+        project's
     """
 
     def __init__(self, hosts: int, instances: int = 1000) -> None:
         self.hosts = hosts
         self.instances = min(instances, hosts)
+        self.busy = min(self.instances, _BUSY_HAS)
         self.aggregate = name_based("aggregate")
         self.provider = host(0)
         self.consumer = name_based("consumer-0")
+
+    def project(self, number: int) -> str:
+        """Return the project of a consumer."""
+        return BUSY if number < self.busy else OWNER["project_id"]
 
     def fill(self, server: Server, connection: str) -> None:
         """Write hosts and consumers into the service's database, whose tables all have."""
@@ -61,11 +69,13 @@ class RestCloud:
 
     def store(self, connection: str) -> None:
         """Write all rows that no request writes."""
-        with contextlib.closing(Database(DatabaseSettings(connection))) as database:
-            for rows in (self._hosts, self._instances):
-                with database.engine.begin() as connection:
-                    rows(connection)
-            _analyze(database.engine)
+        # without time limits: a statement writes 200,000 rows
+        engine = make_engine(DatabaseSettings(connection), patient=True)
+        for rows in (self._hosts, self._instances):
+            with engine.begin() as now:
+                rows(now)
+        _analyze(engine)
+        engine.dispose()
 
     def _hosts(self, connection: Any) -> None:
         providers = tables.resource_providers
@@ -115,8 +125,8 @@ class RestCloud:
         for column, known in zip(names, (("p", BUSY), ("u",)), strict=True):
             _insert(connection, column.table, [{"external_id": name} for name in known])
         _insert(connection, tables.consumer_types, [{"name": "INSTANCE"}])
+        projects = _ids(connection, names[0])
         owner = {
-            "project_id": _ids(connection, names[0])[BUSY],
             "user_id": _ids(connection, names[1])["u"],
             "consumer_type_id": _ids(connection, tables.consumer_types.c.name)["INSTANCE"],
         }
@@ -124,7 +134,10 @@ class RestCloud:
         _insert(
             connection,
             tables.consumers,
-            [{"uuid": consumer, "generation": 1, **owner} for consumer in instances],
+            [
+                {"uuid": one, "generation": 1, "project_id": projects[self.project(n)], **owner}
+                for n, one in enumerate(instances)
+            ],
         )
         ids = _ids(connection, tables.resource_providers.c.uuid)
         _insert(

@@ -103,8 +103,8 @@ class Server:
         return int(shown) * 1024
 
     def spent(self) -> float:
-        """Return the seconds of processor time that the worker has used, in all threads."""
-        return processor_time.of_process(int(self._worker().name))
+        """Return the seconds of processor time that the workers have used, in all threads."""
+        return sum(map(processor_time.of_process, processor_time.children(self._process.pid)))
 
     def _worker(self) -> Path:
         return Path("/proc", str(processor_time.children(self._process.pid)[0]))
@@ -112,7 +112,7 @@ class Server:
 
 @contextlib.contextmanager
 def _gunicorn(
-    name: str, interpreter: str, target: str, parent: Path, settings: dict
+    name: str, interpreter: str, target: str, parent: Path, settings: dict, workers: int = 1
 ) -> Iterator[Server]:
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "PYTHONPATH"))}
     # not in this checkout, whose packages would hide the reference's
@@ -124,7 +124,15 @@ def _gunicorn(
         process = subprocess.Popen(
             [
                 *(interpreter, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}"),
-                *("--workers", "1", "--timeout", str(PATIENCE), "--log-level", "error", target),
+                *(
+                    "--workers",
+                    str(workers),
+                    "--timeout",
+                    str(PATIENCE),
+                    "--log-level",
+                    "error",
+                    target,
+                ),
             ],
             cwd=folder,
             env=environ | settings,
@@ -167,14 +175,16 @@ def berth(connection: str, folder: Path) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def reference(interpreter: str, connection: str, folder: Path) -> Iterator[Server]:
+def reference(
+    interpreter: str, connection: str, folder: Path, workers: int = 1
+) -> Iterator[Server]:
     """Start openstack-placement from the environment of `interpreter`.
 
     :param connection: URL in Berth's form, without a driver
     """
     target = "placement.wsgi.api:application"
     given = settings(for_reference(connection))
-    with _gunicorn("reference", interpreter, target, folder, given) as server:
+    with _gunicorn("reference", interpreter, target, folder, given, workers) as server:
         yield server
 
 
