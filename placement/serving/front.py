@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer, UnixWSGIServer
 
@@ -21,8 +22,6 @@ from placement.serving.threads import Threads
 
 #: maximum number of requests that wait for a thread
 MOST_WAITING = 1_000
-#: maximum number of connections accepted in one turn of the loop
-MOST_ACCEPTED = 100
 #: maximum bytes in memory of one body and of one response; longer ones are in files
 BODY_IN_MEMORY = 64 * 1024
 ANSWER_IN_MEMORY = 256 * 1024
@@ -66,25 +65,31 @@ class Listening:
         return bool(self.accepting)  # type: ignore[attr-defined]
 
     def handle_accept(self) -> None:
-        """Accept waiting connections, at most MOST_ACCEPTED."""
-        for _ in range(MOST_ACCEPTED):
-            try:
-                accepted = self.accept()  # type: ignore[attr-defined]
-            except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE):
-                    self.front.make_room()
-                return
-            if accepted is None:
-                return
-            sock, address = accepted
-            self.front.make_room_for_one()
-            try:
-                self.set_socket_options(sock)  # type: ignore[attr-defined]
-                address = self.fix_addr(address)  # type: ignore[attr-defined]
-                self.channel_class(self, sock, address, self.adj, map=self._map)  # type: ignore
-            except OSError:
-                # the client is gone already
-                sock.close()
+        """Accept one waiting connection, and read what it has sent already.
+
+        The others are accepted in the next turns, by any worker: to see that there is none takes as
+        long as a turn. A request mostly comes with its connection; reading it now saves a turn.
+        """
+        try:
+            accepted = self.accept()  # type: ignore[attr-defined]
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self.front.make_room()
+            return
+        if accepted is None:
+            return
+        sock, address = accepted
+        self.front.make_room_for_one()
+        try:
+            address = self.fix_addr(address)  # type: ignore[attr-defined]
+            made = self.channel_class(self, sock, address, self.adj, map=self._map)  # type: ignore
+        except OSError:
+            # the client is gone already
+            sock.close()
+            return
+        # the loop asks it before it waits, so no thread has to call `look_again`
+        made.is_read = True
+        wasyncore.read(made)
 
     def add_task(self, connection: ClientConnection) -> None:
         """Hand the connection's next request to a thread."""
@@ -176,7 +181,7 @@ class Front:
             log_socket_errors=False,
         )
         info = (family, listener.type, listener.proto, name)
-        return kind(
+        listening = kind(
             self,
             application,
             self._sockets,
@@ -187,6 +192,9 @@ class Front:
             sockinfo=info,
             bind_socket=False,
         )
+        # Linux gives them to accepted connections, too
+        listening.set_socket_options(listener)
+        return listening
 
     # for the loop
 

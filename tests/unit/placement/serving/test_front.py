@@ -3,10 +3,12 @@
 import contextlib
 import http.client
 import os
+import select
 import socket
 import threading
 
 import pytest
+from waitress import wasyncore
 
 from placement.http.environ import STAND_IN
 from placement.serving import front
@@ -140,6 +142,29 @@ def test_a_short_answer_is_sent_in_one_piece(serve, monkeypatch):
     client = serve()()
     assert (status(client), status(client)) == (200, 200)
     assert [(piece[:15], piece[-2:]) for piece in sent] == [(b"HTTP/1.1 200 OK", b"xx")] * 2
+
+
+def test_a_request_that_came_with_its_connection_is_read_before_the_loop_turns(serve, monkeypatch):
+    seen = []
+    received = ClientConnection.received
+
+    def accept(listener):
+        accepted = wasyncore.dispatcher.accept(listener)
+        if accepted is not None:
+            select.select(accepted[:1], [], [], PATIENCE)
+        return accepted
+
+    def note(connection, data):
+        is_waited_for = connection._fileno in connection._map._waited_for
+        nodelay = connection.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        seen.append((is_waited_for, bool(nodelay)))
+        return received(connection, data)
+
+    monkeypatch.setattr(front.Listening, "accept", accept, raising=False)
+    monkeypatch.setattr(ClientConnection, "received", note)
+    client = serve()()
+    assert [status(client), status(client)] == [200, 200]
+    assert seen == [(False, True), (True, True)]
 
 
 def test_requests_without_authentication_do_not_wait_for_others(serve, application):
