@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import dataclasses
 import functools
-import json
 import shutil
 import statistics
 import sys
@@ -292,19 +291,14 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="only rows whose title contains this")
-    parser.add_argument("--figures", type=Path, help="store the table for `benchmarks.ratios`")
     given = parser.parse_args()
-    found: list[dict[str, str]] = []
     table = Table(*TITLES, title=f"{given.database}, {given.hosts:,} hosts; ms of processor time")
     with contextlib.ExitStack() as stack:
         stand = Stand(given.database, stack.enter_context(room()), stack)
         for cells in rows(stand, given.reference, RestCloud(given.hosts), given.rounds, given.only):
             table.add_row(*cells)
             print("\t".join(cells), flush=True)
-            found.append(dict(zip(TITLES, cells, strict=True)))
     Console(width=150).print(table)
-    if given.figures:
-        given.figures.write_text(json.dumps(found, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":
