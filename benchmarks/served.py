@@ -117,7 +117,7 @@ Running = Callable[[], contextlib.AbstractContextManager[tuple[str | int, Callab
 
 @contextlib.contextmanager
 def _own(url: str, root: Path) -> Iterator[tuple[str | int, Callable[[], float]]]:
-    options = {"BERTH__BESIDE_REFERENCE": "never"}
+    options: dict[str, Any] = {"BERTH__BESIDE_REFERENCE": "never"}
     with running(url, workers=WORKERS, threads=8, root=root, **options) as service:
         yield service.path, lambda: spent(service.workers())
 
