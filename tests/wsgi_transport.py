@@ -11,9 +11,10 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import pytest
 import requests
 from keystoneauth1.adapter import Adapter
-from requests.adapters import BaseAdapter
+from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers
+from urllib3 import HTTPResponse
 
 from placement import direct
 
@@ -47,7 +48,7 @@ class WSGITransport(BaseAdapter):
         response.headers.update(started[1])
         response.encoding = get_encoding_from_headers(response.headers)
         response.url, response.request = request.url, request  # type: ignore[assignment]
-        response.raw = io.BytesIO(body)
+        response.raw = HTTPResponse(io.BytesIO(body), dict(started[1]), preload_content=False)
         return response
 
     def _environ(self, request: requests.PreparedRequest) -> dict[str, Any]:
@@ -81,6 +82,14 @@ class WSGITransport(BaseAdapter):
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
+
+
+@contextlib.contextmanager
+def answering(app: Callable[..., Any]) -> Iterator[None]:
+    """Have all requests that any session of `requests` sends in this block answered by `app`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HTTPAdapter, "send", WSGITransport(app).send)
+        yield
 
 
 class _Direct(WSGITransport):

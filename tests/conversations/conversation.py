@@ -30,8 +30,6 @@ CONFIGURATION: dict[str, Any] = {
         {"include-name": "GET /berth/v1/openapi.json", "generation": {"max-examples": 1}},
     ],
 }
-#: versions at which each boundary of each schema is tried, too; at others random requests must do
-WHOLLY = ((1, 39),)
 #: before 1.5, DELETE of all inventories is 405 without `Allow`, and `Allow` of other answers names
 #: DELETE, as OpenStack Placement has it; other endpoints are 404 before their version
 BEFORE_1_5 = {
@@ -49,10 +47,17 @@ class Conversation:
     :param document: of the version
     :param url: where the service is
     :param without: paths that are left out
+    :param boundaries: whether each boundary of each schema is tried, instead of examples, random
+        requests and links
     """
 
     def __init__(
-        self, document: Any, version: Version, url: str, without: Collection[str] = ()
+        self,
+        document: Any,
+        version: Version,
+        url: str,
+        without: Collection[str] = (),
+        boundaries: bool = False,
     ) -> None:
         self.found: list[str] = []
         self.checks: set[str] = set()
@@ -63,7 +68,10 @@ class Conversation:
         given = ProjectConfig.from_dict(CONFIGURATION | {"operations": left_out})
         for part in ("generation", "checks", "operations"):
             setattr(schema.config, part, getattr(given, part))
-        schema.config.phases.coverage.enabled = version in WHOLLY
+        phases = schema.config.phases
+        phases.coverage.enabled = boundaries
+        for others in (phases.examples, phases.fuzzing, phases.stateful):
+            others.enabled = not boundaries
         headers = {
             "OpenStack-API-Version": f"placement {name(version)}",
             "X-Auth-Token": "admin",

@@ -1,18 +1,19 @@
 """The service and its document don't contradict each other, whatever schemathesis asks."""
 
 import pytest
-from wsgi_intercept.interceptor import RequestsInterceptor
 
 from placement.http.environ import DESCRIPTIONS
 from placement.microversions import NEWEST, name
 from tests import extent
 from tests.conversations.conversation import Conversation
+from tests.conversations.repeated import each_part_once
 from tests.conversations.versions import asked_at
 from tests.document import of_version
 from tests.functional.placement.extensions.openapi.test_document import MONITORED
 from tests.functional.placement.service import Service
+from tests.wsgi_transport import answering
 
-HOST = "placement.example"
+HOST = "http://placement.example"
 #: all that schemathesis has, but for the one of times
 CHECKS = {
     *("allow_header_conformance", "content_type_conformance", "ensure_resource_availability"),
@@ -23,10 +24,14 @@ CHECKS = {
 }
 
 
+@pytest.fixture
+def app(tmp_path):
+    """Return a service: the document is of the API, not of a database."""
+    return Service(f"sqlite:///{tmp_path}/placement.db").app
+
+
 @pytest.mark.parametrize("version", asked_at((1, 0), NEWEST), ids=name)
-def test_nothing_contradicts_the_document(tmp_path, version):
-    # the document is of the API, not of a database
-    service = Service(f"sqlite:///{tmp_path}/placement.db")
+def test_nothing_contradicts_the_document(app, version):
     # The description takes no notice of the version that it is asked with, and takes as long as a
     # hundred other answers. In YAML it has 41 forms, too, which take a minute to write;
     # test_document.py compares one with JSON
@@ -35,21 +40,32 @@ def test_nothing_contradicts_the_document(tmp_path, version):
     # pages that this service doesn't have, and probes, which answer methods that nobody knows
     without += MONITORED
 
-    with RequestsInterceptor(lambda: service.app, host=HOST, port=80):
-        conversation = Conversation(of_version(version), version, f"http://{HOST}", without)
+    with answering(app):
+        conversation = Conversation(of_version(version), version, HOST, without)
 
     assert not conversation.found, "\n".join(conversation.found)
     assert conversation.checks == CHECKS
 
 
-def test_a_conversation_finds_what_contradicts_the_document(tmp_path):
-    service = Service(f"sqlite:///{tmp_path}/placement.db")
+def test_no_boundary_of_a_schema_contradicts_the_document(app):
+    document = of_version(NEWEST)
+    if not extent.thorough:
+        document = each_part_once(document)
+
+    with answering(app):
+        without = DESCRIPTIONS + MONITORED
+        conversation = Conversation(document, NEWEST, HOST, without, boundaries=True)
+
+    assert not conversation.found, "\n".join(conversation.found)
+    assert conversation.checks == CHECKS
+
+
+def test_a_conversation_finds_what_contradicts_the_document(app):
     found = of_version((1, 0))
     path = "/resource_providers/{uuid}/usages"
     wrong = {"get": found["paths"][path]["get"] | {"responses": {"200": {"description": "OK"}}}}
 
-    with RequestsInterceptor(lambda: service.app, host=HOST, port=80):
-        document = found | {"paths": {path: wrong}}
-        conversation = Conversation(document, (1, 0), f"http://{HOST}")
+    with answering(app):
+        conversation = Conversation(found | {"paths": {path: wrong}}, (1, 0), HOST)
 
     assert any("status_code_conformance" in each for each in conversation.found)

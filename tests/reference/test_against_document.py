@@ -4,7 +4,7 @@ import pytest
 
 from placement.app import api
 from placement.extensions.openapi.document import document
-from placement.microversions import name
+from placement.microversions import NEWEST, name
 from tests.conversations.conversation import Conversation
 from tests.conversations.versions import asked_at
 from tests.gabbi import services
@@ -23,5 +23,12 @@ def reference(tmp_path_factory):
 @pytest.mark.parametrize("version", asked_at((1, 0), (1, 20), (1, 39)), ids=name)
 def test_nothing_that_the_reference_answers_contradicts_it(reference, version):
     conversation = Conversation(document(api(extensions=False), version), version, reference)
+
+    assert not conversation.found, "\n".join(conversation.found)
+
+
+def test_no_boundary_of_a_schema_contradicts_it(reference):
+    newest = document(api(extensions=False), NEWEST)
+    conversation = Conversation(newest, NEWEST, reference, boundaries=True)
 
     assert not conversation.found, "\n".join(conversation.found)
