@@ -1,17 +1,12 @@
 """Client processes that send random requests about a few providers and consumers, with times.
 
-Run as a program with a JSON object of `Task` as the argument. The program prints `ready`, waits for
-a line, sends its requests, and prints its calls. All processes use one clock of the machine.
+All processes use one clock of the machine.
 """
 
 import contextlib
 import dataclasses
 import functools
-import json
-import pickle
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -42,7 +37,9 @@ from tests.concurrency.model import (
     Write,
     WriteTree,
 )
-from tests.faults.running import NO_ANSWER, ROOT, Answer, Client
+from tests.faults.running import NO_ANSWER, Answer, Client
+from tests.functional.forked import PROCESSES
+from tests.patience import PATIENCE
 
 CLASS = "VCPU"
 PROVIDERS = 3
@@ -409,39 +406,28 @@ def make(client: Client, history: int) -> None:
 @contextlib.contextmanager
 def at_work(tasks: list[Task]) -> Iterator[Callable[[], list[Call]]]:
     """Start processes that begin together; yield a function that waits for their calls."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.concurrency.clients", json.dumps(vars(task))],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for task in tasks
-    ]
-
-    def calls() -> list[Call]:
-        return [call for process in processes for call in pickle.loads(process.communicate()[0])]
-
+    together = PROCESSES.Barrier(len(tasks) + 1)
+    pipes, processes = [], []
+    for task in tasks:
+        here, there = PROCESSES.Pipe(duplex=False)
+        pipes.append(here)
+        processes.append(PROCESSES.Process(target=_work, args=(task, together, there)))
+        processes[-1].start()
+        there.close()
     try:
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(b"\n")
-            process.stdin.flush()
-        yield calls
+        together.wait(PATIENCE)
+        yield lambda: [call for pipe in pipes for call in pipe.recv()]
     finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
+        for process, pipe in zip(processes, pipes, strict=True):
+            # who has told its calls has ended, or is about to
+            process.kill()
+            process.join()
+            process.close()
+            pipe.close()
 
 
-if __name__ == "__main__":
-    task = Task(**json.loads(sys.argv[1]))
-    work = RandomClient(Wire(Client(task.path), task.history), task)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
-    sys.stdout.buffer.write(pickle.dumps(list(work.run())))
+def _work(task: Task, together: Any, told: Any) -> None:
+    """In a process of its own: send the requests as soon as all others can."""
+    client = RandomClient(Wire(Client(task.path), task.history), task)
+    together.wait(PATIENCE)
+    told.send(list(client.run()))

@@ -39,6 +39,7 @@ HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", "2"))
 SEED = int(os.environ.get("BERTH_TEST_HISTORY_SEED", "1"))
 CLIENTS = 4
 CALLS = 60
+pytestmark = pytest.mark.usefixtures("forking")
 START = State.fresh(PROVIDERS, CONSUMERS, TOTAL)
 
 

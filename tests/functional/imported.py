@@ -21,6 +21,7 @@ for name in (
     "compute.cli.berth_compute",
     "compute.cli.nova_manage",
     "placement.direct",
+    "tests.concurrency.clients",
     "tests.functional.compute.compute_host",
     "tests.functional.forked",
     "tests.functional.compute.maintenance.drivers",

@@ -1,8 +1,8 @@
 """Our candidates and the reference's, for the same random clouds in the same database.
 
-`BERTH_REFERENCE_CLOUDS` is the number of clouds; each gets about a dozen requests. Where the
-reference is known to be wrong (allocation-candidates.md 2.12, D1 to D3), Berth is compared with the
-brute-force twin instead.
+`BERTH_REFERENCE_CLOUDS` is the number of clouds; `tox -e reference` asks for more. Each gets about
+a dozen requests. Where the reference is known to be wrong (allocation-candidates.md 2.12, D1 to
+D3), Berth is compared with the brute-force twin instead.
 """
 
 import collections
@@ -23,7 +23,7 @@ from tests.properties.twin import SHARING
 from tests.properties.worlds import clouds, questions
 from tests.reference.environment import reference_python
 
-CLOUDS = int(os.environ.get("BERTH_REFERENCE_CLOUDS", "40"))
+CLOUDS = int(os.environ.get("BERTH_REFERENCE_CLOUDS", "15"))
 
 
 @pytest.fixture(scope="module")

@@ -98,8 +98,8 @@ def test_both_versions_serve_one_database_and_miss_nothing(new_database, before,
         writers += [Claiming(fleet.next, None, uuid) for uuid in (OURS, THEIRS)]
         clients = [*writers, Searching(fleet.next, None, writers)]
         for client in clients:
-            # so that a service that starts gets its share of the machine
-            client.pause = 0.02
+            # so that a service that starts gets most of the machine
+            client.pause = 0.2
             client.start()
         some_more(clients)
         # upgrade: the schema first, under the old version's load

@@ -43,7 +43,10 @@ def in_threads(service, job):
     return [answers[number] for number in range(COUNT)]
 
 
-@pytest.fixture(params=["processes", "threads"])
+# threads share what isn't the database; what each database makes of several is seen with processes
+@pytest.fixture(
+    params=["processes", pytest.param("threads", marks=pytest.mark.spread_over_databases)]
+)
 def run_concurrently(request, service):
     """Return a function that runs a job in several processes, or in threads."""
     if request.param == "threads":
