@@ -91,7 +91,7 @@ def test_concurrent_calls_are_explained_by_some_order(service):
 
 
 # what each database keeps of a killed worker's writes: tests/faults/test_killed_workers.py
-@pytest.mark.spread_over_databases
+@pytest.mark.spread_over_databases("sqlite", "postgresql", "mariadb")
 def test_calls_whose_worker_is_killed_happened_once_or_not_at_all(service):
     unanswered = 0
     for history in range(1000, 1000 + HISTORIES):

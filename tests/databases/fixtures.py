@@ -6,9 +6,9 @@ CI passes without all databases. `BERTH_TEST_DATABASES=sqlite,mariadb` restricts
 kinds.
 
 Tests marked `spread_over_databases` check what doesn't depend on the database. Each of them runs on
-one kind, and together they run on all kinds, or on those that the mark names. With `--thorough`
-each runs on every kind, and so do those marked `thorough`, which otherwise don't run: their
-neighbours check the same with less.
+one kind, and together they run on all kinds, three fifths of them on SQLite. If the mark names
+kinds, they run on these, as many on each. With `--thorough` each runs on every kind, and so do
+those marked `thorough`, which otherwise don't run: their neighbours check the same with less.
 """
 
 import os
@@ -78,8 +78,11 @@ def _is_here(item: pytest.Item) -> bool:
     if not isinstance(kind, str) or spread is None:
         return True
     kinds = [one for one in CHOSEN if one in (spread.args or KINDS)]
-    name = item.nodeid.replace(kind, "", 1)
-    return kinds[zlib.crc32(name.encode()) % len(kinds)] == kind
+    number = zlib.crc32(item.nodeid.replace(kind, "", 1).encode())
+    # on a server, a short test takes nearly twice the processor time
+    if not spread.args and "sqlite" in kinds and number % 5 < 2:
+        return kind == "sqlite"
+    return bool(kinds) and kinds[number % len(kinds)] == kind
 
 
 @pytest.fixture(scope="session", params=CHOSEN)

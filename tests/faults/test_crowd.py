@@ -11,7 +11,7 @@ from tests.functional.placement.crowd import at_once
 from tests.functional.placement.small_cloud import ROOT, holding, numbered, stock
 
 # what each database grants to many clients at once: tests/databases/test_many_clients.py
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite", "postgresql", "mariadb")
 
 CLIENTS = 64
 TURNS = 3

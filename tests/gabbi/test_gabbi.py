@@ -18,7 +18,7 @@ from gabbi import handlers, suitemaker
 
 from tests.gabbi import assertions, fixtures, services
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite", "postgresql", "mariadb")
 
 FILES = sorted(Path(__file__).with_name("gabbits").glob("*.yaml"))
 REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")

@@ -20,7 +20,7 @@ from tests.faults.running import PATIENCE_AT_START, ROOT, eventually, running
 from tests.functional.placement.extensions.changes.lanes import change_in_new_lanes, number_of_lanes
 from tests.versions.earlier import manage, release_before
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite", "postgresql", "mariadb")
 
 STEPS = int(os.environ.get("BERTH_VERSIONS_STEPS", "1"))
 CHANGES = "/berth/v1/changes"

@@ -231,6 +231,7 @@ def locked(service, *hosts):
         yield
 
 
+@pytest.mark.spread_over_databases("postgresql", "mariadb")
 def test_hosts_that_others_have_locked_are_passed_over(service):
     with locked(service, *HOSTS[:2]):
         assert got(ask(service, numbered("c", 1))) == [HOSTS[2]]
@@ -238,6 +239,7 @@ def test_hosts_that_others_have_locked_are_passed_over(service):
     assert got(ask(service, numbered("c", 4))) == [HOSTS[0]]
 
 
+@pytest.mark.spread_over_databases("postgresql", "mariadb")
 def test_a_claim_waits_for_the_only_host(service):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         with locked(service, HOSTS[1]):
