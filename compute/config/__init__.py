@@ -7,7 +7,7 @@ import codecs
 import contextlib
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -124,12 +124,7 @@ def load(
     for (group, option), value in (overrides or {}).items():
         conf.set_override(option, value, group=group)
     devices.register_types(conf)
-    variables = [
-        name.rpartition("__")[2].lower()
-        for name in (os.environ if environ is None else environ)
-        if name.startswith("OS_") and "__" in name
-    ]
-    _check_values(conf, [*variables, *(option for _, option in overrides or {})])
+    _check_values(conf)
     return conf
 
 
@@ -171,32 +166,26 @@ def where_searched(conf: cfg.ConfigOpts) -> str:
     )
 
 
-def _check_values(conf: cfg.ConfigOpts, named: Collection[str]) -> None:
-    """Read the options that somebody has set: oslo.config would complain hours later.
-
-    Defaults are right. Whoever uses an earlier name, which isn't known here, has all options read.
-
-    :param named: the names of the environment and of overrides
-    """
-    parsed: Any = conf._namespace
-    said = {name for name, value in vars(parsed).items() if value is not None and name[0] != "_"}
-    said.update(named, *(options for file in parsed._parsed for options in file.values()))
-    places = [("DEFAULT", name) for name in conf._opts]
-    places += [(group, name) for group, found in conf._groups.items() for name in found._opts]
-    if said <= {name for _, name in places}:
-        places = [place for place in places if place[1] in said]
-    for group, option in places:
-        try:
-            (conf if group == "DEFAULT" else conf[group])[option]
-        except NO_SUCH_NAME:
-            raise cfg.Error(
-                f"[{group}]{option} has a $ that names no other option. Write $$ for a dollar sign."
-            ) from None
-        except cfg.ConfigSourceValueError as error:
-            # oslo.config shows the place as the representation of an object.
-            raise type(error)(
-                re.sub(r"LocationInfo\(.*?detail='(.*?)'\)", r"\1", str(error))
-            ) from error
+def _check_values(conf: cfg.ConfigOpts) -> None:
+    """Read each option once: oslo.config would only complain at the first use, hours later."""
+    place = ""
+    try:
+        for name in conf:
+            place = f"[DEFAULT]{name}"
+            group_or_value = conf[name]
+            if isinstance(group_or_value, cfg.ConfigOpts.GroupAttr):
+                for option in group_or_value:
+                    place = f"[{name}]{option}"
+                    group_or_value[option]
+    except NO_SUCH_NAME:
+        raise cfg.Error(
+            f"{place} has a $ that names no other option. Write $$ for a dollar sign."
+        ) from None
+    except cfg.ConfigSourceValueError as error:
+        # oslo.config shows the place as the representation of an object.
+        raise type(error)(
+            re.sub(r"LocationInfo\(.*?detail='(.*?)'\)", r"\1", str(error))
+        ) from error
 
 
 class _GivenEnvironment(_environment.EnvironmentConfigurationSource):

@@ -138,14 +138,6 @@ def test_what_nobody_can_read_is_refused_wherever_it_is_said(file, sources):
         load(**more)
 
 
-def test_every_default_can_be_read():
-    """So `load` reads only what is set."""
-    conf = load()
-    for group, options in config.list_opts():
-        for option in options:
-            (conf if group == "DEFAULT" else conf[group])[option.dest]
-
-
 def test_a_file_that_is_not_there_is_refused():
     with pytest.raises(cfg.ConfigFilesNotFoundError):
         load(argv=["--config-file", "/nowhere/berth-compute.conf"])
