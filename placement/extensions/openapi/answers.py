@@ -123,7 +123,7 @@ def _success(
         answer["content"] = {each: {"schema": schema} for each in media}
         shown = example(place.method, place.path)
         # examples are of the newest version, and older ones may answer in another form
-        if shown.get("status") == status and shape.why_not(shown["answer"]) is None:
+        if shown.get("status") == status and shape.is_sure(shown["answer"]):
             answer["content"].get(JSON, {})["example"] = shown["answer"]
         if NDJSON in media and place.line is not None:
             line = forms.component(f"{camel(place.operation)}Line", place.line.source)

@@ -45,16 +45,26 @@ class Texts:
         """Return the document of a version, or of all (None), as JSON or YAML."""
         with self._lock:
             # one at a time: each takes the interpreter for a while
-            kept = self._made.get((version, form))
-            if kept is None:
-                # imported here because most services are never asked
-                from placement.extensions.openapi.document import document
+            return self._of(version, form)
 
-                found = document(self._api, version) | {"servers": [{"url": self._server}]}
-                made = as_text(found, form).encode()
-                tag = hashlib.sha256(made).hexdigest()[:16]
-                kept = self._made[version, form] = Description(tag, zlib.compress(made))
+    def _of(self, version: Version | None, form: str) -> Description:
+        kept = self._made.get((version, form))
+        if kept is None:
+            # which takes longer to make than to write
+            if form == JSON:
+                found = self._document(version)
+            else:
+                found = json.loads(self._of(version, JSON).text)
+            made = as_text(found, form).encode()
+            tag = hashlib.sha256(made).hexdigest()[:16]
+            kept = self._made[version, form] = Description(tag, zlib.compress(made))
         return kept
+
+    def _document(self, version: Version | None) -> object:
+        # imported here because most services are never asked
+        from placement.extensions.openapi.document import document
+
+        return document(self._api, version) | {"servers": [{"url": self._server}]}
 
 
 def as_text(found: object, form: str) -> str:

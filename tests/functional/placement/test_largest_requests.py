@@ -1,18 +1,16 @@
 """Whatever a valid request names, it ends with an answer, and others are answered after it."""
 
 import contextlib
-import json
 import re
-from pathlib import Path
 
 import pytest
 
 from placement.app import api, metrics_layout
 from placement.extensions.monitoring.counting import Counting
 from placement.metrics.slots import Slots
+from tests.document import written
 from tests.functional.placement.largest_requests import steps
 
-DOCUMENT = Path(__file__).parents[3] / "doc/openapi/placement.json"
 #: what a search or an explanation may take here, in seconds: so little that some reach it
 SECONDS = 0.1
 
@@ -40,7 +38,7 @@ def generations_of(service):
 
 @pytest.mark.spread_over_databases
 def test_each_endpoint_answers_its_largest_request(limited):
-    paths = json.loads(DOCUMENT.read_text())["paths"]
+    paths = written()["paths"]
     answered = set()
     for method, route, places, query, body in steps(generations_of(limited)):
         path = re.sub("<(.*?)>", r"{\1}", route)

@@ -13,6 +13,7 @@ from placement.extensions.monitoring import cloud
 from placement.extensions.monitoring.counting import VARIABLE, Counting
 from placement.extensions.monitoring.page import page as page_of
 from placement.metrics.families import OTHER, STATUSES
+from tests.document import written
 from tests.functional.placement.extensions.monitoring.pages import NEIGHBOUR, page, samples, value
 from tests.functional.placement.small_cloud import EMPTY, NEW, ROOT, fill, holding, stock
 
@@ -76,7 +77,7 @@ def test_every_status_that_the_service_gives_is_told_apart(counted):
     assert counted.client.get("/berth/v1/ui").status_code == 308
     redirect = {"method": "GET", "route": "/berth/v1/ui/", "status": "308"}
     assert value(page(counted), "placement_http_requests_total", **redirect) == 1
-    paths = counted.get("/berth/v1/openapi.json").json["paths"].values()
+    paths = written()["paths"].values()
     told = {status for path in paths for each in path.values() for status in each["responses"]}
     assert {"204", "409"} < told
     assert told | {str(kind.status) for kind in kinds_of(PlacementError)} <= {*STATUSES}
