@@ -31,6 +31,7 @@ def test_a_list_is_read_by_one_statement_without_the_library(service):
     assert (service.database.statements - before, by_library) == (1, [])
 
 
+@pytest.mark.spread_over_databases
 def test_an_empty_list_is_a_list(service):
     assert service.get("/resource_providers").json == {"resource_providers": []}
 
@@ -87,6 +88,7 @@ def test_names_are_text_and_nothing_else(service, name):
     assert listed(service, f"?uuid={uuid}")[name]["uuid"] == uuid
 
 
+@pytest.mark.spread_over_databases
 def test_versions_share_no_form(service):
     add(service, "host")
     for _ in range(2):
