@@ -205,6 +205,15 @@ def test_constraints(three):
     assert told(together) == [(ONE, A, B, [])]
 
 
+def test_who_is_bound_together_leaves_together_though_one_would_do(service):
+    for name, root in (("a", A), ("b", B)):
+        provider(service, name, root, VCPU=8)
+    for consumer in (ONE, TWO):
+        hold(service, consumer, **{A: {"VCPU": 2}})
+    answer = room(service, "resources=VCPU:6", within=[A], constraints={"together": [[ONE, TWO]]})
+    assert sorted(told(answer)) == [(ONE, A, B, []), (TWO, A, B, [])]
+
+
 def test_a_request_decides_in_place_of_what_is_held(three):
     three.write("PUT", "/traits/CUSTOM_GOLD")
     known = three.get(f"/resource_providers/{C}").json

@@ -11,6 +11,7 @@ from placement.candidates.cloud.snapshot import Snapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.extensions.explain import relaxations
 from placement.extensions.explain.explanation import explain
+from placement.extensions.explain.fewer_conditions import changes_of
 from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 
@@ -136,3 +137,11 @@ def test_a_lower_amount_helps_where_its_provider_alone_has_the_trait(clouds):
     )
 
     assert ({"lower": "VCPU", "to": 4}, "VCPU 6 → 4", 1) in found
+
+
+def test_conditions_of_one_kind_are_dropped_in_the_order_of_their_names():
+    names = frozenset(f"CUSTOM_{number}" for number in range(9))
+    asked = CandidateRequest((Group("", {"VCPU": 1}, forbidden=names, not_member_of=names),))
+    texts = [text for _, text, _ in changes_of(None, asked, root_traits=False)]
+    traits = [f"without forbidden {name}" for name in sorted(names)]
+    assert texts == [*traits, *(f"without forbidden aggregate {name}" for name in sorted(names))]
