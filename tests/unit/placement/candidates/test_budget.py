@@ -5,7 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
+from placement.candidates.budget import (
+    Abandoned,
+    Allowance,
+    Budget,
+    OutOfMemory,
+    OutOfTime,
+    TooManyToCount,
+)
 from placement.candidates.candidate_stream import check_size, text_size
 from placement.candidates.ended_search import error_of, what_ended
 
@@ -58,6 +65,14 @@ def test_states_are_remembered_up_to_a_bound(monkeypatch):
 
     budget.forget(1)
     assert [budget.remember() for _ in range(2)] == [True, False]
+
+
+def test_an_allowance_is_used_up():
+    allowance = Allowance(2)
+    allowance.use()
+    allowance.use()
+    with pytest.raises(TooManyToCount):
+        allowance.use()
 
 
 def test_steps_look_at_the_clock_now_and_then():

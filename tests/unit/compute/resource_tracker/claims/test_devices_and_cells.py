@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from compute import exceptions
+from compute.resource_tracker.claims.device_choice import DeviceChoice
 from tests.unit.compute.resource_tracker.equipped_host import (
     CONTEXT,
     HOST,
@@ -113,3 +114,15 @@ def test_a_resize_is_placed_where_its_device_is(claimed, make):
     )
     claimed.tracker.resize_claim(CONTEXT, instance, TINY, HOST, None, None)
     assert instance.migration_context.new_numa_topology["cells"][0]["id"] == 2
+
+
+def test_what_is_reserved_of_a_device_provider_is_no_room():
+    records = {"inventories": {"GPU": {"total": 4, "reserved": 1}}}
+    held = {"consumer": {"resources": {"GPU": 2}}}
+    client = SimpleNamespace(
+        get=lambda url: SimpleNamespace(status_code=200, json=lambda: records),
+        get_allocations_for_resource_provider=lambda *_: SimpleNamespace(allocations=held),
+    )
+    notes = SimpleNamespace(forget_all_but=lambda *_: None)
+    place = SimpleNamespace(name="card", resource_class="GPU", addresses=range(4))
+    assert DeviceChoice(None, client, None, notes).room_of(CONTEXT, "u", place) == 1
