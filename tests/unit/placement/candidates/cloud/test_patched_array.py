@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.cloud import patched_array as patched
-from placement.candidates.cloud.patched_array import Patched
+from placement.candidates.cloud.patched_array import Patched, narrow
 
 SIZE = 20
 NUMBERS = st.integers(-(2**40), 2**40)
@@ -52,3 +52,8 @@ def test_a_change_copies_nothing_long():
     long = Patched.of(np.arange(100_000))
 
     assert change(long, {7: 1})._base is long._base
+
+
+@pytest.mark.parametrize("number", [1 << 31, -(1 << 31) - 1])
+def test_numbers_without_room_in_32_bits_keep_64(number):
+    assert narrow(np.array([number])).tolist() == [number]
