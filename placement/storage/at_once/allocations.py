@@ -185,7 +185,7 @@ def _write(creates: bool, keeps: bool, empties: bool) -> Compiled:
         stored = sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids"))
         conditions += [~sa.exists(stored), ~sa.exists(held)]
     else:
-        old = held.cte("held")
+        old: Any = held.cte("held")
         elsewhere = old.c.resource_provider_id.not_in(sa.select(room.c.provider_id))
         conditions += [
             # a consumer that was stored after the locks isn't locked

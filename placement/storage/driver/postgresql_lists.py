@@ -11,7 +11,7 @@ class List(ARRAY[Any]):
     cache_ok = True
     render_bind_cast = True
 
-    def adapt(self, cls: object, **options: object) -> "List":
+    def adapt(self, cls: type[Any], **options: Any) -> Any:
         """Return this type where SQLAlchemy asks for a driver's own one."""
         return List(self.item_type)
 
