@@ -141,7 +141,7 @@ class Server:
     def _starting(self) -> list[str]:
         raise NotImplementedError
 
-    def connect(self, name: str) -> Any:
+    def connect(self, name: str = "") -> Any:
         """Open a connection as administrator, in autocommit mode."""
         raise NotImplementedError
 
