@@ -1,14 +1,15 @@
 """Settings and fixtures for all tests."""
 
 import functools
-import gc
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import os_traits
 import pytest
 from hypothesis import settings
 
+from placement.wsgi import collection
 from tests import compiled_once, compiling, responses_hook
 
 # no test depends on the speed of the machine
@@ -43,20 +44,19 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[object]:
-    """Have one worker compile what all of them import."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return (yield)
-    with compiling.by_one_process():
+    """Have one worker compile what all of them import, and no garbage looked for meanwhile."""
+    alone = nullcontext() if "PYTEST_XDIST_WORKER" not in os.environ else compiling.by_one_process()
+    with alone, collection.paused():
         return (yield)
 
 
 def pytest_collection_finish() -> None:
     """Keep the collector of garbage from what lasts: thousands of tests, and what they import.
 
-    Many tests have it look for what they left (`tests/leftovers.py`).
+    Many tests have it look for what they left (`tests/leftovers.py`). By itself it looks as seldom
+    as in a service.
     """
-    gc.collect()
-    gc.freeze()
+    collection.settle()
 
 
 @pytest.fixture(scope="session", autouse=True)
