@@ -17,6 +17,8 @@ from compute import config, exceptions
 from compute.cli.common_options import config_arguments
 from compute.cli.console import SAID, LogFileUnusable, say, set_up_logging
 from compute.cli.installation import UnusableEnvironment, check_installation
+from compute.config.credentials import is_described
+from compute.config.placement import GROUP
 from compute.metrics.agent import AgentMetrics
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
@@ -180,7 +182,7 @@ def _serve(metrics: AgentMetrics, number: int) -> None:
 
 
 def _build(conf: cfg.ConfigOpts, metrics: AgentMetrics | None = None) -> ServiceRunner:
-    if conf.placement.auth_type is None and conf.placement.endpoint_override is None:
+    if not is_described(conf, GROUP):
         raise exceptions.InvalidConfiguration(
             "Group [placement] of the configuration doesn't say how to reach placement: set "
             "auth_type and what it needs, or endpoint_override." + config.where_searched(conf)

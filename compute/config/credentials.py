@@ -6,6 +6,7 @@ Whoever reports a failed connection has its URL in the message: keystoneauth1, r
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from base64 import b64encode
 from collections.abc import Iterator
@@ -28,6 +29,20 @@ NO_SUCH_NAME = (
     # the option itself
     RecursionError,
 )
+
+
+def auth_group(conf: cfg.ConfigOpts, group: str) -> str:
+    """Return the group that has `auth_type` and the plugin's options: `auth_section` may name one.
+
+    keystoneauth1 reads `auth_type` there; that it can, this registers it.
+    """
+    loading.register_auth_conf_options(conf, group)
+    return conf[group].auth_section or group
+
+
+def is_described(conf: cfg.ConfigOpts, group: str) -> bool:
+    """Return whether a group says how to reach its service."""
+    return bool(conf[auth_group(conf, group)].auth_type or conf[group].endpoint_override)
 
 
 def load_session(conf: cfg.ConfigOpts, group: str) -> tuple[object, Session]:
@@ -60,30 +75,30 @@ def load_adapter(conf: cfg.ConfigOpts, group: str) -> Adapter:
 @contextlib.contextmanager
 def bare_urls(conf: cfg.ConfigOpts, group: str) -> Iterator[dict[str, str]]:
     """Have URLs without users in the configuration; give origin → header of its user."""
-    # this registers the options of the plugin
     try:
+        groups = {group, auth_group(conf, group)}
+        # this registers the options of the plugin
         loading.load_auth_from_conf_options(conf, group)
     except NO_SUCH_NAME:
         raise OptionError(
             "a value has a $ that names no other option. Write $$ for a dollar sign."
         ) from None
     users, given = {}, {}
-    for name in URLS:
-        value = getattr(conf[group], name, None)
+    for place, name in itertools.product(groups, URLS):
+        value = getattr(conf[place], name, None)
         if value:
             _check(name, value)
             parts = urlsplit(value)
-            user, at, place = parts.netloc.rpartition("@")
+            user, at, host = parts.netloc.rpartition("@")
             if at:
-                given[name] = value
-                bare = urlunsplit(parts._replace(netloc=place))
-                conf.set_override(name, bare, group=group)
-                users[f"{parts.scheme}://{place.lower()}/"] = _header(user)
+                given[place, name] = value
+                conf.set_override(name, urlunsplit(parts._replace(netloc=host)), group=place)
+                users[f"{parts.scheme}://{host.lower()}/"] = _header(user)
     try:
         yield users
     finally:
-        for name, value in given.items():
-            conf.set_override(name, value, group=group)
+        for (place, name), value in given.items():
+            conf.set_override(name, value, group=place)
 
 
 def _check(name: str, value: str) -> None:

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.cli.command_line import UnusableInput
-from compute.config.credentials import load_adapter
+from compute.config.credentials import is_described, load_adapter
 from compute.maintenance.heal.ports import ALLOCATION, NoPorts, Port, PortAllocation, Ports
 
 GROUP = "neutron"
@@ -25,7 +25,7 @@ def ports(conf: cfg.ConfigOpts) -> Ports:
     loading.register_session_conf_options(conf, GROUP)
     loading.register_adapter_conf_options(conf, GROUP, include_deprecated=False)
     conf.set_default("service_type", "network", group=GROUP)
-    if not (conf[GROUP].auth_type or conf[GROUP].endpoint_override):
+    if not is_described(conf, GROUP):
         return NoPorts()
     try:
         adapter = load_adapter(conf, GROUP)

@@ -18,7 +18,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from compute import config
 from compute.cli.command_line import UnusableInput
-from compute.config.placement import build_adapter
+from compute.config.credentials import is_described
+from compute.config.placement import GROUP, build_adapter
 from compute.records.cell_database.reading import read_only_uri
 from compute.report.wire.failures import (
     UNREACHABLE,
@@ -93,8 +94,7 @@ def opened(
 
 def usual_way(conf: cfg.ConfigOpts) -> str:
     """Return HTTP if group [placement] says how to reach the service, else DATABASE."""
-    described = conf.placement.auth_type or conf.placement.endpoint_override
-    return HTTP if described else DATABASE
+    return HTTP if is_described(conf, GROUP) else DATABASE
 
 
 def _over_http(conf: cfg.ConfigOpts) -> Adapter:

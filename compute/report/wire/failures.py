@@ -12,6 +12,7 @@ from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
 from urllib3.exceptions import HTTPError
 
+from compute.config.credentials import auth_group
 from compute.config.placement import GROUP
 from compute.exceptions import (
     NovaException,
@@ -186,11 +187,12 @@ def _without_braces_of(text: str) -> str:
 
 def described_user(conf: cfg.ConfigOpts) -> str:
     """Say whose credentials the group has, without any secret: ``user 'nova' of [placement]``."""
+    group = auth_group(conf, GROUP)
     for name in ("username", "user_id", "application_credential_id"):
-        value = getattr(conf[GROUP], name, None)
+        value = getattr(conf[group], name, None)
         if value:
             what = "application credential" if name.startswith("application") else "user"
-            return f"{what} {value!r} of group [{GROUP}]"
-    if conf[GROUP].auth_type == "admin_token":
-        return f"the token of group [{GROUP}]"
-    return f"the user of group [{GROUP}]"
+            return f"{what} {value!r} of group [{group}]"
+    if conf[group].auth_type == "admin_token":
+        return f"the token of group [{group}]"
+    return f"the user of group [{group}]"

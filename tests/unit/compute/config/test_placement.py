@@ -12,6 +12,8 @@ from oslo_config import cfg
 
 from compute import config
 from compute.config import placement as group
+from compute.config.credentials import is_described
+from compute.report.wire.failures import described_user
 from compute.report.wire.transport import Transport
 
 
@@ -92,6 +94,23 @@ def test_a_token_and_an_endpoint_are_enough_for_a_service_without_keystone(liste
     assert headers["accept"] == "application/json"
     assert headers["OpenStack-API-Version"] == "placement 1.14"
     assert headers["X-Openstack-Request-Id"] == "req-1"
+
+
+def test_another_group_may_have_the_account_and_its_url_shows_no_user(listener, tmp_path):
+    url = listener.url.replace("//", "//nova:word@")
+    file = tmp_path / "berth-compute.conf"
+    account = f"auth_type = admin_token\nendpoint = {url}\ntoken = admin\n"
+    file.write_text(f"[placement]\nauth_section = account\n[account]\n{account}")
+    conf = config.load(files=[str(file)], environ={})
+    assert is_described(conf, group.GROUP)
+    assert described_user(conf) == "the token of group [account]"
+    adapter = group.build_adapter(conf)
+    assert "word" not in adapter.get_endpoint()
+    assert Transport(lambda: adapter).get("/x").status_code == 200
+    ((_, headers),) = listener.seen
+    assert headers["X-Auth-Token"] == "admin"
+    assert headers["Authorization"] == "Basic bm92YTp3b3Jk"
+    assert conf.account.endpoint == url
 
 
 @pytest.mark.parametrize(
