@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 18
 
 
 class NoAnswer(Exception):
-    """The service has closed a connection without an answer, or answers nobody."""
+    """The service has closed a connection without an answer, or takes too long."""
 
 
 @dataclasses.dataclass
@@ -47,14 +47,23 @@ class _CrowdClient:
 
     :param path: a socket file, or a port of this machine
     :param keeps: whether a connection stays
+    :param source: the client's own source of chance
     """
 
-    def __init__(self, path: str | int, keeps: bool, poll: selectors.BaseSelector) -> None:
-        self._path, self._keeps, self._poll = path, keeps, poll
+    def __init__(
+        self, path: str | int, keeps: bool, poll: selectors.BaseSelector, source: random.Random
+    ) -> None:
+        self._path, self._keeps, self._poll, self._source = path, keeps, poll, source
         self._sock: socket.socket | None = None
         self._method, self._read = "", b""
-        self.begun = 0.0
+        self.begun, self.count = 0.0, 0
         self.deed: Deed
+
+    def begin(self, deeds: Callable[[random.Random], Deed]) -> None:
+        """Begin the next deed."""
+        self.begun, self.deed = time.perf_counter(), deeds(self._source)
+        self.count += 1
+        self.send(*next(self.deed))
 
     def send(self, method: str, path: str, body: Any) -> None:
         """Send a request."""
@@ -118,23 +127,18 @@ def crowd(
     :param most: the most deeds of each client; None: no limit
     :param keeps: whether a client's connection stays; if not, each request has its own
 
-    :raises NoAnswer: if a connection is closed without an answer, or nothing comes for long
+    :raises NoAnswer: if a connection is closed without an answer, or if a client hasn't done `most`
+        deeds when the time is over
     """
     seen = Seen()
     with selectors.DefaultSelector() as poll:
-        working: dict[_CrowdClient, int] = {}
-        sources = {}
-        for number in range(clients):
-            one = _CrowdClient(path, keeps, poll)
-            working[one], sources[one] = 0, random.Random(seed * 1000 + number)
+        working = [
+            _CrowdClient(path, keeps, poll, random.Random(seed * 1000 + number))
+            for number in range(clients)
+        ]
         end = time.monotonic() + seconds
-
-        def begin(client: _CrowdClient) -> None:
-            client.begun, client.deed = time.perf_counter(), deeds(sources[client])
-            client.send(*next(client.deed))
-
         for client in working:
-            begin(client)
+            client.begin(deeds)
         while working and (left := end - time.monotonic()) > 0:
             for key, _ in poll.select(left):
                 client = key.data
@@ -146,12 +150,13 @@ def crowd(
                 except StopIteration as ended:
                     if ended.value:
                         seen.times.append(time.perf_counter() - client.begun)
-                    working[client] += 1
-                    if ended.value and working[client] != most:
-                        begin(client)
+                    if ended.value and client.count != most:
+                        client.begin(deeds)
                     else:
                         client.close()
-                        del working[client]
+                        working.remove(client)
         for client in working:
             client.close()
+    if working and most is not None:
+        raise NoAnswer(f"{len(working)} of {clients} clients aren't done after {seconds:g} s")
     return seen

@@ -124,15 +124,8 @@ def _gunicorn(
         process = subprocess.Popen(
             [
                 *(interpreter, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}"),
-                *(
-                    "--workers",
-                    str(workers),
-                    "--timeout",
-                    str(PATIENCE),
-                    "--log-level",
-                    "error",
-                    target,
-                ),
+                *("--workers", str(workers), "--timeout", str(PATIENCE)),
+                *("--log-level", "error", target),
             ],
             cwd=folder,
             env=environ | settings,
