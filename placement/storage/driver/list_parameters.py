@@ -117,7 +117,7 @@ def spread(places: Sequence[str], values: Collection[object]) -> Iterator[tuple[
     :param places: `places_of` it
     """
     *_, last = values
-    return zip(places, (*values, last), strict=False)
+    return zip(places, itertools.chain(values, itertools.repeat(last)), strict=False)
 
 
 def parts(names: Iterable[T], size: int = NAMES_PER_STATEMENT) -> Iterator[list[T]]:
