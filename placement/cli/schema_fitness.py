@@ -47,7 +47,7 @@ def _fitness(database: Database) -> tuple[upgradecheck.Code, str]:
         if not database.read(lambda connection: schema_upgrade.is_there(connection.plain)):
             raise DatabaseUnusable(_EMPTY)
         return upgradecheck.Code.SUCCESS, f"{_NO_TABLES} {_SYNC} {_REFERENCE}"
-    if schema_upgrade.is_behind(database):
+    if schema_upgrade.is_behind(found):
         text = f"The schema is that of an earlier Berth (revision {found}). {_SYNC} {_EARLIER}"
         return upgradecheck.Code.WARNING, text
     return upgradecheck.Code.SUCCESS, " ".join(

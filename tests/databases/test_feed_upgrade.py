@@ -153,7 +153,7 @@ def test_a_schema_with_lanes_is_upgraded(database):
             f"UPDATE {schema_upgrade.VERSION_TABLE} SET version_num = '0002'"
         )
         append_as_before(connection)
-    assert schema_upgrade.is_behind(database)
+    assert schema_upgrade.is_behind(schema_upgrade.version(database))
     schema_upgrade.sync(database)
 
     provider(database)

@@ -77,7 +77,7 @@ def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None
         raise DatabaseUnusable(
             "The database hasn't the schema of this service: run placement-manage db sync."
         )
-    elif version in schema_upgrade.REVISIONS[:-1]:
+    elif schema_upgrade.is_behind(version):
         raise DatabaseUnusable(
             "The database has the schema of an earlier version: run placement-manage db sync."
         )

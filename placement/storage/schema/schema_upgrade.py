@@ -147,9 +147,9 @@ def answering_version(database: Database) -> str | None:
     return database.read(lambda connection: _version(connection.plain))
 
 
-def is_behind(database: Database) -> bool:
-    """Return whether the schema is that of an earlier version of this service."""
-    return version(database) in REVISIONS[:-1]
+def is_behind(revision: str | None) -> bool:
+    """Return whether a revision is that of an earlier version of this service."""
+    return revision in REVISIONS[:-1]
 
 
 def _version(connection: sa.Connection) -> str | None:
