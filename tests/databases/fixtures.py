@@ -6,9 +6,9 @@ CI passes without all databases. `BERTH_TEST_DATABASES=sqlite,mariadb` restricts
 kinds.
 
 Tests marked `spread_over_databases` check what doesn't depend on the database. Each of them runs on
-one kind, and together they run on all kinds, three fifths of them on SQLite. If the mark names
-kinds, they run on these, as many on each. With `--thorough` each runs on every kind, and so do
-those marked `thorough`, which otherwise don't run: their neighbours check the same with less.
+one kind that it has, and together they run on all, three fifths of them on SQLite. If the mark
+names kinds, they run on these, as many on each. With `--thorough` each runs on every kind, and so
+do those marked `thorough`, which otherwise don't run: their neighbours check the same with less.
 """
 
 import os
@@ -61,24 +61,46 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave each test that is spread over the databases to one of them; leave out the longest."""
     if config.getoption("thorough"):
         return
-    others = [item for item in items if not _is_here(item)]
-    if others:
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if _is_here(item)]
+    chosen = chosen_of(items)
+    if len(chosen) < len(items):
+        here = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in here])
+        items[:] = chosen
 
 
-def _is_here(item: pytest.Item) -> bool:
-    """Return whether the test runs; the name decides on which kind of database."""
-    if item.get_closest_marker("thorough") is not None:
-        return False
+def chosen_of(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return those that run: of a test that is spread, the one with the kind of its name."""
+    kinds_of: dict[str, set[str]] = {}
+    for item in items:
+        kinds_of.setdefault(_name(item), set()).add(_kind(item))
+    return [item for item in items if _runs(item, kinds_of[_name(item)])]
+
+
+def _kind(item: pytest.Item) -> str:
+    """Return the kind of database of a test; empty if it has none."""
     chosen = getattr(item, "callspec", None)
     kind = chosen.params.get("database_kind") if chosen else None
     # without a kind to choose from pytest skips the test, and its parameter is no text
-    spread = item.get_closest_marker("spread_over_databases")
-    if not isinstance(kind, str) or spread is None:
+    return kind if isinstance(kind, str) else ""
+
+
+def _name(item: pytest.Item) -> str:
+    """Return the name that a test has on each kind of database."""
+    return item.nodeid.replace(_kind(item), "", 1)
+
+
+def _runs(item: pytest.Item, there: set[str]) -> bool:
+    """Return whether the test runs on its kind.
+
+    :param there: the kinds that it has
+    """
+    if item.get_closest_marker("thorough") is not None:
+        return False
+    kind, spread = _kind(item), item.get_closest_marker("spread_over_databases")
+    if not kind or spread is None:
         return True
-    kinds = [one for one in CHOSEN if one in (spread.args or KINDS)]
-    number = zlib.crc32(item.nodeid.replace(kind, "", 1).encode())
+    kinds = [one for one in CHOSEN if one in there and one in (spread.args or KINDS)]
+    number = zlib.crc32(_name(item).encode())
     # on a server, a short test takes nearly twice the processor time
     if not spread.args and "sqlite" in kinds and number % 5 < 2:
         return kind == "sqlite"
