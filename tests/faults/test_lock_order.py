@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 from placement.storage.database import lock_limits
-from tests.databases.fixtures import CHOSEN, only
+from tests.databases.fixtures import only
 from tests.databases.mortal import mortal
 from tests.databases.questions import connected
 from tests.extent import examples
@@ -22,8 +22,6 @@ from tests.functional.placement.small_cloud import NEW, expect, holding, numbere
 
 #: number of operations of each writer of the mixed load
 TIMES = examples(10, 50)
-ROW_LOCKERS = [kind for kind in CHOSEN if kind != "sqlite"]
-
 
 #: databases that lock rows; SQLite has a single lock
 database_kind = only("postgresql", "mariadb")
