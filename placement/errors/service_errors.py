@@ -47,8 +47,8 @@ class TooManyPlans(PlacementError):
     status, title = 503, "Service Unavailable"
     code = "berth.too_many_plans"
     text = (
-        "Too many requests plan moves at present (/berth/v1/plans, /berth/v1/capacity/evacuate). "
-        "Ask again later."
+        "A worker makes one plan of moves at a time (/berth/v1/plans, "
+        "/berth/v1/capacity/evacuate), and others came first. Ask again later."
     )
     retry_after = 20
 

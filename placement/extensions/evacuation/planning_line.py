@@ -2,7 +2,8 @@
 
 A plan may cost some 20 seconds of processor time. Several at once would take as much longer each,
 and would keep threads and the processor from requests that must not wait. While a request plans or
-waits in line, another thread answers other requests, as far as the server can.
+waits in line, another thread answers other requests. Where a server can't do so, no more wait than
+for changes (`Call.waits`).
 """
 
 import contextlib
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 
 from placement.errors import SearchAbandoned, TooManyPlans
 from placement.http.call import Call
+from placement.http.environ import STAND_IN
 
 #: how many requests wait at most
 MOST_WAITING = 8
@@ -21,8 +23,9 @@ LONGEST_WAIT = 60
 LOOK_EVERY = 1
 
 _TURN = threading.Lock()
-#: of those that wait and the one that plans
-_LINE = threading.BoundedSemaphore(1 + MOST_WAITING)
+_CHANGING = threading.Lock()
+#: those that wait
+_line: set[object] = set()
 
 
 @contextlib.contextmanager
@@ -32,17 +35,27 @@ def turn_of(call: Call) -> Iterator[None]:
     Raises TooManyPlans if too many wait, if the turn doesn't come in time, or if the server stops;
     SearchAbandoned if the client leaves before.
     """
-    if not _LINE.acquire(blocking=False):
-        raise TooManyPlans()
+    with call.stand_in():
+        if not _TURN.acquire(blocking=False):
+            with _place_in_line(MOST_WAITING if STAND_IN in call.environ else call.waits):
+                _await_turn(call)
+        try:
+            yield
+        finally:
+            _TURN.release()
+
+
+@contextlib.contextmanager
+def _place_in_line(most: int) -> Iterator[None]:
+    place = object()
+    with _CHANGING:
+        if len(_line) >= most:
+            raise TooManyPlans()
+        _line.add(place)
     try:
-        with call.stand_in():
-            _await_turn(call)
-            try:
-                yield
-            finally:
-                _TURN.release()
+        yield
     finally:
-        _LINE.release()
+        _line.remove(place)
 
 
 def _await_turn(call: Call) -> None:

@@ -10,6 +10,7 @@ import pytest
 from placement.extensions.evacuation import planning_line
 from placement.extensions.evacuation.planning_line import MOST_WAITING
 from placement.http.environ import PREFIX, STAND_IN, STOPPING
+from tests.faults.running import eventually
 from tests.functional.placement.small_cloud import ROOT, expect, fill
 from tests.patience import PATIENCE
 
@@ -92,6 +93,19 @@ def test_nobody_waits_for_ever(line, monkeypatch):
     monkeypatch.setattr(planning_line, "LONGEST_WAIT", 0)
     monkeypatch.setattr(planning_line, "LOOK_EVERY", 0.001)
     assert line.ask() == (503, "berth.too_many_plans")
+
+
+@pytest.mark.parametrize(("server", "waiting"), [({}, 0), ({"wsgi.multithread": True}, 1)])
+def test_fewer_wait_for_whom_no_thread_stands_in(line, server, waiting):
+    server = {"environ_overrides": server}
+    path, plan = f"{PREFIX}/plans/room", PLANS["/plans/room"]
+    answers = [line.threads.submit(line.service.post, path, plan, **server) for _ in range(waiting)]
+    eventually(lambda: len(planning_line._line) == waiting)
+    refused = line.service.post(path, plan, **server)
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "20")
+    line.turn.close()
+    for one in answers:
+        expect(one.result(PATIENCE), 200)
 
 
 def test_who_may_not_plan_does_not_wait(line):
