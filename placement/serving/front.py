@@ -44,6 +44,8 @@ class Listening:
 
     channel_class = ClientConnection
     parser_class = BoundedRequestParser
+    #: whether it accepts nothing until the next look: no file is left, and no client to close
+    rests = False
 
     def __init__(self, front: "Front", *args: Any, **named: Any) -> None:
         self.front = front
@@ -62,7 +64,7 @@ class Listening:
 
     def readable(self) -> bool:
         """Return whether the listener accepts connections."""
-        return bool(self.accepting)  # type: ignore[attr-defined]
+        return bool(self.accepting) and not self.rests  # type: ignore[attr-defined]
 
     def handle_accept(self) -> None:
         """Accept one waiting connection, and read what it has sent already.
@@ -74,7 +76,8 @@ class Listening:
             accepted = self.accept()  # type: ignore[attr-defined]
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
-                self.front.make_room()
+                # the next turn would fail in the same way, and take all of a processor
+                self.rests = not self.front.make_room()
             return
         if accepted is None:
             return
@@ -249,6 +252,10 @@ class Front:
         ]
 
     def _look(self, now: float) -> None:
+        for listener in self._listeners:
+            if listener.rests:
+                listener.rests = False
+                self._sockets.look_again(listener)
         connected = self._connected()
         for connection in connected:
             if connection.waits_for_client() and (
@@ -274,11 +281,12 @@ class Front:
         if len(self._sockets) >= self.connections:
             self.make_room()
 
-    def make_room(self) -> None:
-        """Close the connection whose client the front waits for longest."""
+    def make_room(self) -> bool:
+        """Close the connection whose client the front waits for longest; return whether one was."""
         waiting = [one for one in self._connected() if one.waits_for_client()]
         if waiting:
             min(waiting, key=lambda one: one.waiting_since).handle_close()
+        return bool(waiting)
 
     # for all threads
 

@@ -1,7 +1,9 @@
 """Limits on connections and waiting requests of a worker; threads never wait for clients."""
 
 import contextlib
+import errno
 import http.client
+import itertools
 import os
 import select
 import socket
@@ -119,6 +121,27 @@ def test_a_connection_beyond_the_limit_closes_the_longest_waiting_one(serve):
     with pytest.raises((http.client.HTTPException, OSError)):
         status(third)
     assert (status(first), status(second)) == (200, 200)
+
+
+def test_without_files_and_idle_clients_a_listener_rests_until_the_next_look(serve, monkeypatch):
+    events = []
+    look = Front._look
+
+    def accept(listener):
+        events.append("accept")
+        if events.count("accept") < 4:
+            raise OSError(errno.ENFILE, os.strerror(errno.ENFILE))
+        return wasyncore.dispatcher.accept(listener)
+
+    def noted(served, now):
+        events.append("look")
+        look(served, now)
+
+    monkeypatch.setattr(front, "INTERVAL", 0.01)
+    monkeypatch.setattr(front.Listening, "accept", accept, raising=False)
+    monkeypatch.setattr(Front, "_look", noted)
+    assert status(serve()()) == 200
+    assert ("accept", "accept") not in itertools.pairwise(events)
 
 
 def test_a_response_that_the_client_does_not_read_blocks_no_thread(serve):
