@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from logging.handlers import WatchedFileHandler
 
 from oslo_config import cfg
 from oslo_log import formatters
@@ -119,6 +120,10 @@ def let_go() -> None:
             try:
                 handler.stream.close()
                 handler.stream = None
+                if isinstance(handler, WatchedFileHandler):
+                    # The next message opens the file that is there then. The handler would compare
+                    # later files with this one, whose number another file may get.
+                    handler.dev = handler.ino = -1
             finally:
                 handler.release()
 
