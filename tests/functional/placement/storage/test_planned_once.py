@@ -3,11 +3,17 @@
 import pytest
 import sqlalchemy as sa
 
+from placement.storage.database.compiled import Compiled
 from tests.functional.placement.small_cloud import ROOT, holding, numbered
 
 TIMES = 12
 #: PostgreSQL makes as many plans for given values before it makes one for all values
 TRIED = 5
+_PREPARED = Compiled(
+    sa.text("SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements").columns(
+        statement=sa.String, generic_plans=sa.Integer, custom_plans=sa.Integer
+    )
+)
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
@@ -21,9 +27,7 @@ def test_claims_moves_and_deletions_are_planned_once(filled, consumers):
         given_up = dict.fromkeys(new, holding({}, generation=1))
         filled.write("POST", "/allocations", given_up | dict.fromkeys(moved, held))
         filled.write("POST", "/allocations", dict.fromkeys(moved, holding({}, generation=1)))
-    planned = _plans(filled)
-    assert planned
-    assert {text: plans for text, plans in planned.items() if plans[1] > TRIED} == {}
+    assert {text: plans for text, plans in _plans(filled).items() if plans[1] > TRIED} == {}
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
@@ -42,8 +46,7 @@ def test_changes_of_a_provider_are_planned_once(filled):
 
 def _plans(service):
     """Return how many plans were made for all values and for given ones, by statement."""
-    with service.database.engine.connect() as connection:
-        found = connection.execute(
-            sa.text("SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements")
-        )
-        return {statement: (general, given) for statement, general, given in found}
+    found = service.database.read(lambda connection: connection.execute(_PREPARED).all())
+    planned = {statement: (general, given) for statement, general, given in found}
+    assert planned, "the writes had another session"
+    return planned

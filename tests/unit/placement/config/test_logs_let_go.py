@@ -9,14 +9,12 @@ from placement.config import logs
 
 
 @pytest.fixture
-def logger(tmp_path):
-    """Yield a logger that writes `log`."""
-    logger = logging.getLogger("let_go")
-    logger.propagate = False
+def logger(tmp_path, monkeypatch):
+    """Return the root logger, which writes `log` alone."""
     handler = WatchedFileHandler(tmp_path / "log")
-    logger.addHandler(handler)
-    yield logger
-    logger.removeHandler(handler)
+    # pytest has a file among the handlers, too
+    monkeypatch.setattr(logging.root, "handlers", [handler])
+    yield logging.root
     handler.close()
 
 
