@@ -19,24 +19,21 @@ def evacuate(call: Call) -> Answer:
     """POST /berth/v1/capacity/evacuate"""
     call.authorize("berth:capacity")
     body = call.read(schemas.EVACUATE)
-    with turn_of(call):
-        return _evacuate(call, body)
-
-
-def _evacuate(call: Call, body: Json) -> Answer:
     without = body["without"]
     if len(without) > schemas.MOST_NAMED:
         raise BadRequest(
             f"A request may name at most {schemas.MOST_NAMED} roots. This one names {len(without)}."
         )
-    what_if = WhatIf(call.snapshot, body.get("if", {}))
-    found = evacuated(
-        what_if.naming(names_from(call.database)),
-        what_if,
-        map(uuids.normalised, without),
-        given_requests(body.get("requests", {}), call.version),
-        lambda: budget_of(call, time.thread_time),
-    )
+    given = given_requests(body.get("requests", {}), call.version)
+    with turn_of(call):
+        what_if = WhatIf(call.snapshot, body.get("if", {}))
+        found = evacuated(
+            what_if.naming(names_from(call.database)),
+            what_if,
+            map(uuids.normalised, without),
+            given,
+            lambda: budget_of(call, time.thread_time),
+        )
     return call.reply(_shown(found))
 
 

@@ -15,7 +15,6 @@ from placement.extensions.plans.terms import terms_of
 from placement.extensions.what_if.changed_cloud import WhatIf
 from placement.handlers.allocation_candidates import budget_of, request_in_body
 from placement.http.call import Answer, Call
-from placement.schemas.json_schema import Json
 from placement.storage import movable_amounts
 
 
@@ -23,16 +22,10 @@ def room(call: Call) -> Answer:
     """POST /berth/v1/plans/room"""
     call.authorize("berth:plans")
     body = call.read(schemas.ROOM)
-    with turn_of(call):
-        return _room(call, body)
-
-
-def _room(call: Call, body: Json) -> Answer:
     within, by = body.get("within"), body.get("by", "moves")
     if within is not None:
         few(within, "within")
     terms = terms_of(body, call.version)
-    what_if = WhatIf(call.snapshot, body.get("if", {}))
     wanted = WantedRoom(
         request_in_body(body["query"], call.version),
         int(body.get("count", 1)),
@@ -40,13 +33,15 @@ def _room(call: Call, body: Json) -> Answer:
         int(body.get("limit", {}).get("moves", schemas.MOVES)),
         None if by == "moves" else by,
     )
-    found = room_of(
-        call.database,
-        what_if,
-        wanted,
-        terms,
-        lambda: budget_of(call, time.thread_time),
-    )
+    with turn_of(call):
+        what_if = WhatIf(call.snapshot, body.get("if", {}))
+        found = room_of(
+            call.database,
+            what_if,
+            wanted,
+            terms,
+            lambda: budget_of(call, time.thread_time),
+        )
     if found.plan is None and found.verdict != "fits" and terms.movable.only is None:
         counts = call.database.read(movable_amounts.consumers_by_type)
         staying = {name: count for name, count in counts.items() if name not in terms.movable.types}

@@ -19,19 +19,15 @@ def judge(call: Call) -> Answer:
     """POST /berth/v1/plans/survives"""
     call.authorize("berth:plans")
     body = call.read(schemas.JUDGE)
-    with turn_of(call):
-        return _judge(call, body)
-
-
-def _judge(call: Call, body: Json) -> Answer:
-    what_if = WhatIf(call.snapshot, body.get("if", {}))
     question = _question(call, body)
-    found = survives(
-        what_if.naming(names_from(call.database)),
-        what_if,
-        question,
-        lambda: budget_of(call, time.thread_time),
-    )
+    with turn_of(call):
+        what_if = WhatIf(call.snapshot, body.get("if", {}))
+        found = survives(
+            what_if.naming(names_from(call.database)),
+            what_if,
+            question,
+            lambda: budget_of(call, time.thread_time),
+        )
     if not found.of:
         # a check that checked nothing must not read as safety
         what = f"{question.what} of hosts" if question.each == "aggregate" else question.what

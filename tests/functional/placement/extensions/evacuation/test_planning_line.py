@@ -108,10 +108,10 @@ def test_fewer_wait_for_whom_no_thread_stands_in(line, server, waiting):
         expect(one.result(PATIENCE), 200)
 
 
-def test_who_may_not_plan_does_not_wait(line):
-    refused = line.service.post(
-        f"{PREFIX}/plans/room",
-        PLANS["/plans/room"],
-        headers_more={"x-auth-token": "nobody", "x-roles": "nobody"},
-    )
-    assert refused.status_code == 403
+@pytest.mark.parametrize(
+    ("query", "user", "status"), [("resources=VCPU:1", "nobody", 403), ("nothing=1", "admin", 400)]
+)
+def test_what_is_refused_anyway_does_not_wait(line, query, user, status):
+    caller = {"x-auth-token": user, "x-roles": user}
+    refused = line.service.post(f"{PREFIX}/plans/room", {"query": query}, headers_more=caller)
+    assert refused.status_code == status
