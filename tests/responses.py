@@ -15,7 +15,8 @@ from urllib.parse import unquote
 from webob import acceptparse
 
 from placement.app import api
-from placement.http.environ import DESCRIPTIONS, is_below_prefix
+from placement.http.dispatch import is_below_prefix
+from placement.http.environ import DESCRIPTIONS
 from placement.microversions import HISTORY, NEWEST, OLDEST, Version, name, pick
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
 from placement.schemas.json_schema import Schema

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
 import orjson
 from werkzeug.http import http_date
@@ -24,7 +25,6 @@ from placement.http.environ import (
     Headers,
     StandIn,
     StartResponse,
-    absolute_url,
 )
 from placement.http.identity.authentication import RequestContext
 from placement.http.query import Query, checked_query, why_no_nul
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _BY_FORM = ("vary", "accept")
 
+#: what a header must not contain
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 #: integers this long may exceed 64 bits, and orjson would convert such integers to floats
 _LONG_NUMBER = re.compile(rb"\d{19}")
 
@@ -311,3 +313,20 @@ def _tagged(etag: str | None) -> list[tuple[str, str]]:
 def newest(moments: Iterable[datetime.datetime | None]) -> Modified:
     """Return the latest of the rows' times, ignoring None; NOW if no time is left."""
     return max((moment for moment in moments if moment is not None), default=NOW)
+
+
+def absolute_url(environ: Environ, path: str) -> str:
+    """Return the URL of a path of this service: scheme, host, mount point and path.
+
+    It has no control characters, so that a header can hold it.
+    """
+    scheme = environ["wsgi.url_scheme"]
+    host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
+    default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
+    if default_port and host.endswith(default_port):
+        host = host.removesuffix(default_port)
+    # a name in the path may end with a newline, which a header must not contain
+    path = quote(environ.get("SCRIPT_NAME", "") + path, encoding="latin-1")
+    url = f"{scheme}://{host}{path}"
+    # a server or a proxy may leave a folded line in them
+    return url if url.isprintable() else _CONTROL.sub(lambda found: quote(found[0]), url)

@@ -33,12 +33,12 @@ from placement.http.environ import (
     CONTEXT,
     EXTENSION,
     JSON,
+    PREFIX,
     ROUTE,
     VERSION,
     Environ,
     StartResponse,
     WSGIApplication,
-    is_below_prefix,
     template_of,
 )
 from placement.http.services import Services
@@ -173,6 +173,11 @@ class Placement(flask.Flask):
             else microversions.negotiate(header)
         )
         check_length(environ)
+
+
+def is_below_prefix(path: str) -> bool:
+    """Return whether the path is that of an extension."""
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 def _routed_path(path: str) -> str:

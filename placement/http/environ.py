@@ -1,11 +1,9 @@
-"""Keys of the WSGI environment that Berth's layers share, media types, paths, and URLs."""
+"""Keys of the WSGI environment that Berth's layers share, media types, and paths."""
 
-import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
 from wsgiref.types import StartResponse as StartResponse
 from wsgiref.types import WSGIApplication as WSGIApplication
 
@@ -60,47 +58,6 @@ CANDIDATES = "placement.candidates"
 DATABASE_SECONDS = "placement.database_seconds"
 
 
-#: what a header must not contain
-_CONTROL = re.compile("[\x00-\x1f\x7f]")
-#: characters that a logged path shows unescaped: printable ASCII except blank, `"` and `%`
-_PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
-
-
-def is_below_prefix(path: str) -> bool:
-    """Return whether the path is that of an extension."""
-    return path == PREFIX or path.startswith(f"{PREFIX}/")
-
-
 def template_of(path: str) -> str:
     """Return a path of the route table as documents write it: `/traits/{name}`."""
     return path.replace("<", "{").replace(">", "}")
-
-
-def path_with_query(environ: Environ) -> str:
-    """Return the request's URL for the log: mount point, path and query.
-
-    Blanks, quotes and control characters are escaped, so that a client can't forge log fields or
-    lines.
-    """
-    path = quote(
-        environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), _PLAIN, "latin-1", "replace"
-    )
-    query = environ.get("QUERY_STRING")
-    return f"{path}?{quote(query, _PLAIN + '%', 'latin-1', 'replace')}" if query else path
-
-
-def absolute_url(environ: Environ, path: str) -> str:
-    """Return the URL of a path of this service: scheme, host, mount point and path.
-
-    It has no control characters, so that a header can hold it.
-    """
-    scheme = environ["wsgi.url_scheme"]
-    host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
-    default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
-    if default_port and host.endswith(default_port):
-        host = host.removesuffix(default_port)
-    # a name in the path may end with a newline, which a header must not contain
-    path = quote(environ.get("SCRIPT_NAME", "") + path, encoding="latin-1")
-    url = f"{scheme}://{host}{path}"
-    # a server or a proxy may leave a folded line in them
-    return url if url.isprintable() else _CONTROL.sub(lambda found: quote(found[0]), url)

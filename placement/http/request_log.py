@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from placement import microversions
 from placement.config.logs import write_line
@@ -30,7 +31,6 @@ from placement.http.environ import (
     StartResponse,
     WriteBody,
     WSGIApplication,
-    path_with_query,
 )
 from placement.http.identity.authentication import RequestContext
 from placement.http.metering import NO_ANSWER, count
@@ -45,6 +45,8 @@ _REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGN
 LOG = logging.getLogger("placement.requestlog")
 COST_LOG = logging.getLogger("placement.requestcost")
 _LINE = '%s "%s %s" status: %s len: %s microversion: %s'
+#: characters that a logged path shows unescaped: printable ASCII except blank, `"` and `%`
+_PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
 
 
 class RequestLog:
@@ -139,6 +141,19 @@ class RequestLog:
                 cost,
                 extra=facts,
             )
+
+
+def path_with_query(environ: Environ) -> str:
+    """Return the request's URL for the log: mount point, path and query.
+
+    Blanks, quotes and control characters are escaped, so that a client can't forge log fields or
+    lines.
+    """
+    path = quote(
+        environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), _PLAIN, "latin-1", "replace"
+    )
+    query = environ.get("QUERY_STRING")
+    return f"{path}?{quote(query, _PLAIN + '%', 'latin-1', 'replace')}" if query else path
 
 
 def _request_id(told: str) -> str | None:

@@ -7,7 +7,8 @@ from typing import cast
 from placement.errors import PlacementError, kinds_of
 from placement.extensions.openapi.examples import example
 from placement.extensions.openapi.forms import Forms, camel
-from placement.http.environ import JSON, NDJSON, is_below_prefix
+from placement.http.dispatch import is_below_prefix
+from placement.http.environ import JSON, NDJSON
 from placement.microversions import OLDEST, Version, name, pick
 from placement.schemas.answer_shapes import NOT_GIVEN, AnswerTable, Bodiless
 from placement.schemas.json_schema import Json, Schema

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from placement.extensions.openapi.examples import example
-from placement.http.environ import is_below_prefix
+from placement.http.dispatch import is_below_prefix
 from placement.microversions import NEWEST, OLDEST, Version, name, pick
 from placement.schemas.filters import MEANINGS, MEANINGS_AT, REPEATED
 from placement.schemas.json_schema import STRING, Json, Schema

@@ -2,7 +2,9 @@
 
 import pytest
 
-from placement.http.environ import absolute_url, is_below_prefix, path_with_query
+from placement.http.call import absolute_url
+from placement.http.dispatch import is_below_prefix
+from placement.http.request_log import path_with_query
 
 
 def environ(**more):
