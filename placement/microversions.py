@@ -4,15 +4,12 @@ A version is a pair of integers, compared as such: `(1, 9) < (1, 10)`.
 """
 
 import functools
-from collections.abc import Mapping
-from typing import TypeVar
 
 import microversion_parse
 
 from placement.errors import BadRequest, NotAcceptable
 
 Version = tuple[int, int]
-T = TypeVar("T")
 
 SERVICE_TYPE = "placement"
 
@@ -109,8 +106,3 @@ def negotiate(header: str | None) -> Version:
     except TypeError as unreadable:
         raise UnreadableVersion(why=unreadable) from unreadable
     return (found.major, found.minor)
-
-
-def pick(table: Mapping[Version, T], version: Version) -> T:
-    """Return the table's entry for `version`: the entry of the newest key not above it."""
-    return table[max(key for key in table if key <= version)]

@@ -17,9 +17,9 @@ from webob import acceptparse
 from placement.app import api
 from placement.http.dispatch import is_below_prefix
 from placement.http.environ import DESCRIPTIONS
-from placement.microversions import HISTORY, NEWEST, OLDEST, Version, name, pick
+from placement.microversions import HISTORY, NEWEST, OLDEST, Version, name
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
-from placement.schemas.json_schema import Schema
+from placement.schemas.json_schema import Schema, pick
 from placement.schemas.refusals import (
     EXTENSION_REFUSALS,
     EXTENSION_UNNEGOTIATED,

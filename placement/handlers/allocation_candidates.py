@@ -27,7 +27,7 @@ from placement.http.call import NOW, Answer, Call
 from placement.http.environ import CANDIDATES, SEARCH
 from placement.http.query import Query, checked_query
 from placement.metrics.families import OF_GROUP, TOGETHER
-from placement.microversions import Version, pick
+from placement.microversions import Version
 from placement.schemas import allocation_candidates as schemas
 from placement.schemas.filters import (
     FORBIDDEN_AGGREGATES,
@@ -35,6 +35,7 @@ from placement.schemas.filters import (
     REPEATED_MEMBER_OF,
     SUBTREES,
 )
+from placement.schemas.json_schema import pick
 
 GROUPS: Version = (1, 25)
 NESTED: Version = (1, 29)

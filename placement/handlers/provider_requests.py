@@ -3,7 +3,8 @@
 from typing import Any
 
 from placement.errors import BadRequest
-from placement.http.call import Call, SchemaTable
+from placement.http.call import Call
+from placement.schemas.json_schema import SchemaTable
 from placement.storage import providers
 
 

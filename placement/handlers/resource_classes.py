@@ -9,9 +9,9 @@ from placement.errors import (
     worded,
 )
 from placement.http.call import Answer, Call, newest
-from placement.microversions import pick
 from placement.operations import resource_classes as operations
 from placement.schemas import resource_classes as schemas
+from placement.schemas.json_schema import pick
 from placement.storage import resource_classes
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 import orjson
@@ -30,11 +30,8 @@ from placement.http.identity.authentication import RequestContext
 from placement.http.query import Query, checked_query, why_no_nul
 from placement.http.services import Services
 from placement.http.spool import Spool
-from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
-
-if TYPE_CHECKING:
-    # only handlers need them
-    from placement.schemas.json_schema import Schema
+from placement.microversions import SINCE_CACHE_HEADERS, Version
+from placement.schemas.json_schema import SchemaTable, pick
 
 _BY_FORM = ("vary", "accept")
 
@@ -42,8 +39,6 @@ _BY_FORM = ("vary", "accept")
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 #: integers this long may exceed 64 bits, and orjson would convert such integers to floats
 _LONG_NUMBER = re.compile(rb"\d{19}")
-
-SchemaTable: TypeAlias = "dict[Version, Schema]"
 
 #: status lines by number, in the reference's letters
 _LINES = {status.value: f"{status.value} {status.phrase.upper()}" for status in HTTPStatus}

@@ -2,16 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 from urllib.parse import unquote_to_bytes
 
 from placement.errors import BadQuery, DuplicateKey
-from placement.microversions import Version, pick
-
-if TYPE_CHECKING:
-    # only handlers have schemas
-    from placement.schemas.json_schema import Schema
+from placement.microversions import Version
+from placement.schemas.json_schema import SchemaTable, pick
 
 _SEPARATORS = re.compile("[&;]")
 
@@ -67,7 +63,7 @@ def _decoded(text: str) -> str:
         raise BadQuery(why=undecodable) from undecodable
 
 
-def checked_query(text: str, schemas: "Mapping[Version, Schema]", version: Version) -> Query:
+def checked_query(text: str, schemas: SchemaTable, version: Version) -> Query:
     """Parse a query string and validate it against the schema of the version. Raises BadQuery."""
     query = Query(text)
     reason = pick(schemas, version).why_not(query.last())

@@ -1,11 +1,18 @@
-"""A compiled JSON schema, and building blocks for schemas.
+"""A compiled JSON schema, the choice of one by microversion, and building blocks for schemas.
 
 `jsonschema` decides what is wrong with a value and words the message, as in the reference. Berth
 reports the same message faster: valid values are recognised by native code (`jsonschema_rs`), and
 for invalid values only those errors are collected that jsonschema might choose to report.
 """
 
+import functools
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from placement.microversions import Version
 from placement.schemas.native_checks import Json, quick_check
+
+T = TypeVar("T")
 
 
 class Schema:
@@ -21,20 +28,29 @@ class Schema:
         self.source = source
         self.strict_uuids = strict_uuids
         self.exact_ends = exact_ends
-        self._fits_surely = quick_check(source, strict_uuids, exact_ends)
 
-    def is_sure(self, value: object) -> bool:
-        """Say whether native code knows that the value is valid; others may be valid, too."""
-        return self._fits_surely(value)
+    @functools.cached_property
+    def is_sure(self) -> Callable[[object], bool]:
+        """Says whether native code knows that a value is valid; others may be valid, too."""
+        return quick_check(self.source, self.strict_uuids, self.exact_ends)
 
     def why_not(self, value: object) -> str | None:
         """Return jsonschema's message if the value is invalid, else None."""
-        if self._fits_surely(value):
+        if self.is_sure(value):
             return None
         # imported here because jsonschema is needed for values that are wrong only
         from placement.schemas import schema_messages
 
         return schema_messages.why_not(self.source, self.strict_uuids, value, self.exact_ends)
+
+
+#: schemas by the first microversion of each
+SchemaTable = Mapping[Version, Schema]
+
+
+def pick(table: Mapping[Version, T], version: Version) -> T:
+    """Return the table's entry for `version`: the entry of the newest key not above it."""
+    return table[max(key for key in table if key <= version)]
 
 
 UUID: Json = {"type": "string", "format": "uuid"}

@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import jsonschema_rs
-
 from placement.domain.uuids import is_uuid_like
 
 Json = dict[str, Any]
@@ -25,6 +23,9 @@ def quick_check(
     :param strict_uuids: whether uuids must have their dashes
     :param exact_ends: whether `$` in a pattern is the end; otherwise one newline may follow
     """
+    # imported here because an idle worker checks nothing
+    import jsonschema_rs
+
     validator = jsonschema_rs.Draft202012Validator(
         source if exact_ends else _as_python_reads_it(source),
         formats={"uuid": _is_strict_uuid if strict_uuids else is_uuid_like},

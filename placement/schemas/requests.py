@@ -4,8 +4,6 @@ Bodies are found by path and method, queries by path. Paths have the form of Ope
 that aren't listed read neither body nor query.
 """
 
-from collections.abc import Mapping
-
 from placement.schemas import (
     aggregates,
     allocation_candidates,
@@ -17,13 +15,11 @@ from placement.schemas import (
     traits,
     usages,
 )
-from placement.schemas.json_schema import UUID, Json, Schema
-
-Table = Mapping[tuple[int, int], Schema]
+from placement.schemas.json_schema import UUID, Json, SchemaTable
 
 _PROVIDER = "/resource_providers/{uuid}"
 
-BODIES: dict[tuple[str, str], Table] = {
+BODIES: dict[tuple[str, str], SchemaTable] = {
     ("/resource_classes", "POST"): resource_classes.NAMED,
     # until 1.6; later versions ignore the body
     ("/resource_classes/{name}", "PUT"): resource_classes.NAMED,
@@ -39,7 +35,7 @@ BODIES: dict[tuple[str, str], Table] = {
     ("/reshaper", "POST"): reshaper.RESHAPE,
 }
 
-QUERIES: dict[str, Table] = {
+QUERIES: dict[str, SchemaTable] = {
     "/resource_providers": resource_providers.LIST,
     "/allocation_candidates": allocation_candidates.LIST,
     "/traits": traits.LIST,

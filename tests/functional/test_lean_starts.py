@@ -93,6 +93,9 @@ def test_an_idle_worker_has_no_code_of_searches_writes_and_metrics_in_memory(tmp
         "placement.handlers.root",
         "placement.operations.database_lists",
         "placement.operations.project_usages",
+        # how a schema is chosen; its check is made when it is first needed
+        "placement.schemas.json_schema",
+        "placement.schemas.native_checks",
     }
 
 

@@ -6,7 +6,8 @@ from urllib.parse import quote
 import hypothesis.strategies as st
 
 from placement.app import api
-from placement.microversions import HISTORY, pick
+from placement.microversions import HISTORY
+from placement.schemas.json_schema import pick
 from tests.properties.fuzz_json import (
     AGGREGATE,
     CLASSES,

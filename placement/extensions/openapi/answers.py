@@ -9,9 +9,9 @@ from placement.extensions.openapi.examples import example
 from placement.extensions.openapi.forms import Forms, camel
 from placement.http.dispatch import is_below_prefix
 from placement.http.environ import JSON, NDJSON
-from placement.microversions import OLDEST, Version, name, pick
+from placement.microversions import OLDEST, Version, name
 from placement.schemas.answer_shapes import NOT_GIVEN, AnswerTable, Bodiless
-from placement.schemas.json_schema import Json, Schema
+from placement.schemas.json_schema import Json, Schema, pick
 from placement.schemas.refusals import (
     ANYWHERE,
     EXTENSION_REFUSALS,

@@ -13,9 +13,9 @@ from placement.extensions.openapi.history import joined
 from placement.extensions.openapi.parameters import of_header, of_path, of_query
 from placement.features import Api
 from placement.http.environ import JSON, OPEN_PATHS, template_of
-from placement.microversions import HISTORY, Version, name, pick
+from placement.microversions import HISTORY, Version, name
 from placement.routes import Endpoint
-from placement.schemas.json_schema import Json, Schema
+from placement.schemas.json_schema import Json, SchemaTable, pick
 
 OPENAPI = "3.1.0"
 TOKEN: Json = {
@@ -119,7 +119,7 @@ def _operation(
 
 
 def _body(
-    schemas: Mapping[Version, Schema],
+    schemas: SchemaTable,
     path: str,
     method: str,
     version: Version,

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 
 from placement.extensions.openapi.examples import example
 from placement.http.dispatch import is_below_prefix
-from placement.microversions import NEWEST, OLDEST, Version, name, pick
+from placement.microversions import NEWEST, OLDEST, Version, name
 from placement.schemas.filters import MEANINGS, MEANINGS_AT, REPEATED
-from placement.schemas.json_schema import STRING, Json, Schema
+from placement.schemas.json_schema import STRING, Json, SchemaTable, pick
 from placement.schemas.requests import PLACES
 from placement.schemas.success_headers import TAGGED
 
@@ -44,7 +44,7 @@ def _example(value: str | None) -> Json:
 
 
 def of_query(
-    queries: Mapping[str, Mapping[Version, Schema]], path: str, method: str, version: Version
+    queries: Mapping[str, SchemaTable], path: str, method: str, version: Version
 ) -> list[Json]:
     """Return the parameters of the query; those of groups with suffixes are one object.
 
@@ -53,7 +53,7 @@ def of_query(
     table = queries.get(path)
     if method != "GET" or table is None or min(table) > version:
         return []
-    schema: Schema = pick(table, version)
+    schema = pick(table, version)
     needed = schema.source.get("required", ())
     found = [
         _parameter(key, rule, version, key in needed, path)

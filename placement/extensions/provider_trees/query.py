@@ -12,7 +12,8 @@ from placement.errors import BadQuery
 from placement.extensions.provider_trees import schema as schemas
 from placement.handlers.provider_filters import filters_of
 from placement.http.query import Query
-from placement.microversions import Version, pick
+from placement.microversions import Version
+from placement.schemas.json_schema import pick
 
 #: what an answer can show of each provider, in this order; and what it shows by default
 OF_PROVIDERS = ("inventories", "traits", "aggregates", "usages", "allocations")

@@ -64,13 +64,5 @@ def test_a_rejected_header_is_rejected_again():
             microversions.negotiate("placement 1.99")
 
 
-@pytest.mark.parametrize(
-    ("version", "entry"),
-    [((1, 0), "first"), ((1, 9), "first"), ((1, 10), "tenth"), ((1, 39), "tenth")],
-)
-def test_the_newest_entry_not_above_the_version_is_picked(version, entry):
-    assert microversions.pick({(1, 0): "first", (1, 10): "tenth"}, version) == entry
-
-
 def test_versions_are_written_with_a_dot():
     assert microversions.name((1, 10)) == "1.10"

@@ -19,7 +19,7 @@ from placement.schemas import (
     traits,
     usages,
 )
-from placement.schemas.json_schema import INTEGER, UUID, Schema, closed_object
+from placement.schemas.json_schema import INTEGER, UUID, Schema, closed_object, pick
 from tests.extent import examples
 
 A = "a0000000-0000-4000-8000-000000000001"
@@ -218,3 +218,11 @@ def test_results_are_the_same_without_the_native_check(monkeypatch):
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_every_schema_is_a_valid_schema(schema):
     assert jsonschema.Draft202012Validator.check_schema(schema.source) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "entry"),
+    [((1, 0), "first"), ((1, 9), "first"), ((1, 10), "tenth"), ((1, 39), "tenth")],
+)
+def test_the_newest_entry_not_above_the_version_is_picked(version, entry):
+    assert pick({(1, 0): "first", (1, 10): "tenth"}, version) == entry
