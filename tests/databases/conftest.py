@@ -23,7 +23,7 @@ def messages(monkeypatch, database_kind):
         yield messages_of_pymysql(monkeypatch)
         return
     needed_library("psycopg", "postgresql")
-    batches = importlib.import_module("placement.storage.driver.postgresql_batches")
+    batches = importlib.import_module("placement.storage.driver.postgresql_driver")
     sent, failed, send = [], [], batches.run
 
     def run(*given):

@@ -10,12 +10,13 @@ import sqlalchemy as sa
 from placement.errors import LostRace
 from placement.storage.database.compiled import Compiled
 from placement.storage.database.engine import Database, DatabaseSettings
-from placement.storage.driver.postgresql_sessions import BATCHES, LIMITS_LOCKS, PREPARED
+from placement.storage.driver.drivers import BATCHES
+from placement.storage.driver.postgresql_sessions import LIMITS_LOCKS
 from tests.databases.pooler import pooled
 from tests.extras import needed_library
 
 needed_library("psycopg", "postgresql")
-batches = importlib.import_module("placement.storage.driver.postgresql_batches")
+batches = importlib.import_module("placement.storage.driver.postgresql_driver")
 psycopg = batches.psycopg
 
 THINGS = sa.Table("things", sa.MetaData(), sa.Column("n", sa.Integer, primary_key=True))
@@ -114,7 +115,7 @@ def test_a_session_of_its_own_is_known_and_keeps_its_limit(database):
         return dict(connection.info), connection.plain.execute(text).scalar()
 
     info, limit = database.write(look)
-    assert (info[BATCHES], info[LIMITS_LOCKS], PREPARED in info) == (True, True, True)
+    assert (info[BATCHES], info[LIMITS_LOCKS], batches.PREPARED in info) == (True, True, True)
     assert limit == "500ms"
 
 
@@ -140,7 +141,11 @@ def test_behind_a_pooler_nothing_stays_in_a_session(database_url):
             return dict(connection.info), connection.plain.execute(text).scalar()
 
         info, limit = opened.write(look)
-        assert (info[BATCHES], info.get(LIMITS_LOCKS), PREPARED in info) == (True, None, False)
+        assert (info[BATCHES], info.get(LIMITS_LOCKS), batches.PREPARED in info) == (
+            True,
+            None,
+            False,
+        )
         assert limit == "500ms"
 
 

@@ -8,7 +8,6 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage.at_once import allocations as writes_at_once
-from placement.storage.driver import drivers
 from placement.storage.feed import change_feed
 from tests.databases.questions import ask, connected
 from tests.extras import needed_library
@@ -30,7 +29,7 @@ from tests.functional.placement.small_cloud import (
 )
 
 needed_library("psycopg", "postgresql")
-batches = importlib.import_module("placement.storage.driver.postgresql_batches")
+batches = importlib.import_module("placement.storage.driver.postgresql_driver")
 
 VCPU, VGPU = {ROOT: {"VCPU": 1}}, {CHILD: {"VGPU": 1}}
 #: what is written, by consumer
@@ -157,7 +156,7 @@ def test_a_session_that_was_silent_for_long_gets_the_commit_by_itself(
 ):
     """The server may have failed over, and nothing told the session."""
     service = filled(database_url)
-    monkeypatch.setattr(drivers, "_IS_THERE", -1)
+    monkeypatch.setattr(batches, "_IS_THERE", -1)
     messages.clear()
     expect(service.put(f"/allocations/{NEW}", holding(VCPU)), 204)
     assert len(messages) > 1

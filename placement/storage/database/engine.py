@@ -38,6 +38,7 @@ from placement.storage.database.engine_setup import (
     StandIn,
     count_statements,
     dispose,
+    driver_of,
     make_engine,
     time_statements,
 )
@@ -46,7 +47,7 @@ from placement.storage.database.lock_waits import LockWaits
 from placement.storage.database.modes import Mode, modes
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.driver.dialects import LONGEST_LOCK
-from placement.storage.driver.drivers import StatementDriver, driver_of
+from placement.storage.driver.drivers import StatementDriver
 from placement.storage.driver.failures import (
     COMMIT_FAILED,
     DEADLOCK,

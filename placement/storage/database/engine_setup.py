@@ -31,13 +31,11 @@ from placement.storage.database.kept_connections import KeptConnections
 from placement.storage.database.lock_limits import limit_several
 from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
+from placement.storage.driver.drivers import StatementDriver
 from placement.storage.driver.error_log import shorten
+from placement.storage.driver.mysql_driver import PyMySQLDriver
 from placement.storage.driver.mysql_sessions import set_up_mysql
-from placement.storage.driver.postgresql_sessions import (
-    limit_silence,
-    set_up_postgresql,
-    set_up_psycopg2,
-)
+from placement.storage.driver.postgresql_sessions import set_up_postgresql, set_up_psycopg2
 from placement.storage.driver.sqlite_sessions import read_only_url, set_up_sqlite
 
 
@@ -69,14 +67,36 @@ def make_engine(
     elif engine.dialect.name in MYSQL:
         set_up_mysql(engine, settings.mysql_sql_mode, patient, read_only)
     elif engine.dialect.driver == "psycopg":
-        set_up_postgresql(engine, patient)
-        if silence is not None:
-            limit_silence(engine, silence)
+        set_up_postgresql(engine, patient, silence)
     elif engine.dialect.driver == "psycopg2":
         set_up_psycopg2(engine)
     if engine.dialect.name != "sqlite" and not patient:
         limit_several(engine, options["connect_args"].get("read_timeout", silence))
     return engine
+
+
+_SQLITE: list[StatementDriver] = []
+
+
+def driver_of(engine: sa.Engine) -> StatementDriver:
+    """Return what sends statements to the engine's driver.
+
+    All engines of SQLite share one: statements are compiled once in a process that opens many
+    databases. The other dialects learn from their server how it wants its statements.
+    """
+    dialect = engine.dialect
+    if dialect.driver == "psycopg":
+        # PostgreSQL's driver is an optional dependency
+        from placement.storage.driver.postgresql_driver import PsycopgDriver
+
+        return PsycopgDriver(dialect)
+    if dialect.driver == "pymysql":
+        return PyMySQLDriver(dialect)
+    if dialect.name != "sqlite":
+        return StatementDriver(dialect)
+    if not _SQLITE:
+        _SQLITE.append(StatementDriver(dialect))
+    return _SQLITE[0]
 
 
 def _keep_to_process(engine: sa.Engine) -> None:

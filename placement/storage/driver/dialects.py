@@ -9,7 +9,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool, StaticPool
 
 from placement.storage.driver.database_settings import DatabaseSettings
-from placement.storage.driver.mysql_batches import MULTI_STATEMENTS
+from placement.storage.driver.mysql_driver import MULTI_STATEMENTS
 
 #: for a backend: the driver we ship with, and the extra that installs it
 PREFERRED_DRIVERS = {

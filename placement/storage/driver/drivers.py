@@ -1,16 +1,14 @@
-"""How texts and their values go to the driver of each kind of database."""
+"""How statements go to the driver of a database.
+
+Two kinds of databases have a module of their own for it: `mysql_driver.py`, `postgresql_driver.py`.
+"""
 
 import copy
-import select
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.pool import PoolProxiedConnection
-
-from placement.storage.driver import mysql_batches
-from placement.storage.driver.postgresql_sessions import BATCHES, PREPARED
 
 #: parameters are written as `$1`, `$2`, …
 NUMBERED = "numeric_dollar"
@@ -18,11 +16,11 @@ NUMBERED = "numeric_dollar"
 _STYLES = {"psycopg": NUMBERED, "pysqlite": "qmark"}
 _OTHER_STYLE = "format"
 
-#: key of what is known of a session: when it last answered
-_ANSWERED = "berth_answered"
-#: for how many seconds after its last answer a session is taken for connected: only the next
-#: message shows that the server failed over
-_IS_THERE = 30
+#: key in the `info` of a connection: whether several statements can go to it in one message
+BATCHES = "batches"
+#: attributes of exceptions
+_STOPPED = "berth_stopped_before_the_last"
+_TEXT = "berth_text"
 
 #: a text; its values by position, or a list of such values for one row each; whether it is a list
 Call = tuple[str, Any, bool]
@@ -37,6 +35,12 @@ class StatementDriver:
         driver itself reads them
     """
 
+    #: a function that returns whether nothing is open on a connection; None: the pool has to look
+    is_free: Callable[[PoolProxiedConnection], bool] | None = None
+    #: sends statements like `run`, but reads arrays as numpy's, and returns the only row of each
+    #: statement; None: the driver has no such function
+    arrays: Run | None = None
+
     def __init__(self, dialect: sa.Dialect) -> None:
         self.dialect = copy.copy(dialect)
         self.dialect.paramstyle = _STYLES.get(dialect.driver, _OTHER_STYLE)
@@ -47,14 +51,11 @@ class StatementDriver:
 
     def batches(self, pooled: PoolProxiedConnection) -> bool:
         """Return whether statements to this connection can go in one message."""
-        return pooled.info.get(BATCHES, False)
-
-    #: a function that returns whether nothing is open on a connection; None: the pool has to look
-    is_free: Callable[[PoolProxiedConnection], bool] | None = None
+        return False
 
     def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
         """Send statements; return for each a cursor, or an object with a cursor's methods."""
-        return [_executed(pooled.cursor(), call) for call in calls]
+        return [executed(pooled.cursor(), call) for call in calls]
 
     def may_commit_with(self, pooled: PoolProxiedConnection) -> bool:
         """Return whether COMMIT can go in one message with other statements.
@@ -64,22 +65,6 @@ class StatementDriver:
         """
         return False
 
-    def stopped_before_the_last(self, error: BaseException) -> bool:
-        """Return whether the last statement of a message surely wasn't run."""
-        return False
-
-    def text_of(self, error: BaseException) -> str | None:
-        """Return the statement of a message that failed; None: it isn't known."""
-        return None
-
-    @property
-    def arrays(self) -> Run | None:
-        """A function that sends statements like `run`, but reads arrays as numpy's.
-
-        It returns the only row of each statement. None: the driver has no such function.
-        """
-        return None
-
     def may_end_with_writes(self, pooled: PoolProxiedConnection) -> bool:
         """Return whether COMMIT can go in one message with writes whose answers nobody needs.
 
@@ -88,87 +73,8 @@ class StatementDriver:
         return False
 
 
-class PyMySQLDriver(StatementDriver):
-    """MariaDB's and MySQL's: several statements go in one message."""
-
-    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
-        if not self.batches(pooled):
-            return super().run(pooled, calls)
-        return mysql_batches.run(pooled.driver_connection, calls)
-
-    def may_end_with_writes(self, pooled: PoolProxiedConnection) -> bool:
-        return self.batches(pooled) and not mysql_batches.is_heard(pooled.driver_connection)
-
-    def stopped_before_the_last(self, error: BaseException) -> bool:
-        return mysql_batches.stopped_before_the_last(error)
-
-    def text_of(self, error: BaseException) -> str | None:
-        return mysql_batches.text_of(error)
-
-
-class PsycopgDriver(StatementDriver):
-    """PostgreSQL's: several statements go in one message.
-
-    They are prepared if the session keeps prepared statements, that is, without a pooler.
-    """
-
-    def __init__(self, dialect: sa.Dialect) -> None:
-        super().__init__(dialect)
-        # PostgreSQL's driver is an optional dependency
-        from psycopg import RawCursor
-
-        from placement.storage.driver import postgresql_batches
-
-        self._cursor, self._batches = RawCursor, postgresql_batches
-        self.is_free = _is_idle
-
-    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
-        connection = pooled.driver_connection
-        if not self.batches(pooled):
-            return [_executed(self._cursor(connection), call) for call in calls]
-        flat = [
-            (text, values) for text, given, many in calls for values in (given if many else [given])
-        ]
-        try:
-            found = iter(self._batches.run(connection, flat, pooled.info.get(PREPARED)))
-        except self._batches.NOT_PREPARED:
-            # A pooler gave the transaction another session, or tables were made anew. The next try
-            # prepares nothing.
-            pooled.info.pop(PREPARED, None)
-            raise
-        pooled.info[_ANSWERED] = time.monotonic()
-        return [
-            [next(found) for _ in range(len(given) if many else 1)][-1] for _, given, many in calls
-        ]
-
-    def may_commit_with(self, pooled: PoolProxiedConnection) -> bool:
-        now = time.monotonic()
-        # a new session has just answered to its start
-        if PREPARED not in pooled.info or now - pooled.info.setdefault(_ANSWERED, now) > _IS_THERE:
-            return False
-        connection: Any = pooled.driver_connection
-        heard = select.poll()
-        heard.register(connection.pgconn.socket, select.POLLIN)
-        return not heard.poll(0)
-
-    def stopped_before_the_last(self, error: BaseException) -> bool:
-        return self._batches.stopped_before_the_last(error)
-
-    def text_of(self, error: BaseException) -> str | None:
-        return self._batches.text_of(error)
-
-    @property
-    def arrays(self) -> Run | None:
-        return _arrays
-
-
-def _is_idle(pooled: PoolProxiedConnection) -> bool:
-    connection: Any = pooled.driver_connection
-    # IDLE; another number if the connection is lost
-    return bool(connection.pgconn.transaction_status == 0)
-
-
-def _executed(cursor: Any, call: Call) -> object:
+def executed(cursor: Any, call: Call) -> object:
+    """Send a statement by a cursor of the driver's own; return the cursor."""
     text, values, many = call
     if many:
         cursor.executemany(text, values)
@@ -177,27 +83,24 @@ def _executed(cursor: Any, call: Call) -> object:
     return cursor
 
 
-def _arrays(pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
-    # an idle worker has no numpy
-    from placement.storage.driver import postgresql_arrays
+def note_failed(error: BaseException, text: str, stopped: bool) -> None:
+    """Note at an error which statement of a message failed.
 
-    connection = pooled.driver_connection
-    return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
-
-
-_DRIVERS = {"psycopg": PsycopgDriver, "pymysql": PyMySQLDriver}
-_SQLITE: list[StatementDriver] = []
-
-
-def driver_of(engine: sa.Engine) -> StatementDriver:
-    """Return the engine's driver.
-
-    All engines of SQLite share one: statements are compiled once in a process that opens many
-    databases. The other dialects learn from their server how it wants its statements.
+    :param stopped: whether the last statement of the message surely wasn't run
     """
-    dialect = engine.dialect
-    if dialect.name != "sqlite":
-        return _DRIVERS.get(dialect.driver, StatementDriver)(dialect)
-    if not _SQLITE:
-        _SQLITE.append(StatementDriver(dialect))
-    return _SQLITE[0]
+    setattr(error, _TEXT, text)
+    setattr(error, _STOPPED, stopped)
+
+
+def failed_text(error: BaseException) -> str | None:
+    """Return the statement of a message that failed; None: it isn't known."""
+    return getattr(error, _TEXT, None)
+
+
+def stopped_before_the_last(error: BaseException) -> bool:
+    """Return whether the last statement of a message surely wasn't run.
+
+    So it is if the server has said that an earlier one failed, even if the connection was lost
+    afterwards.
+    """
+    return getattr(error, _STOPPED, False)

@@ -3,7 +3,7 @@
 PyMySQL would make an object for each packet, and several for each column, which costs more than all
 else that a client does in a write. So a connection of PyMySQL is opened as one of a class that
 reads packets itself (`connection_class`). It uses inner parts of PyMySQL; so each session tries
-first whether that works (`mysql_batches.takes_several`).
+first whether that works (`mysql_driver.takes_several`).
 """
 
 import functools

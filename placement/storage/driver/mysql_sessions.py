@@ -8,9 +8,9 @@ from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from placement.storage.driver.dialects import LONGEST_LOCK
+from placement.storage.driver.drivers import BATCHES
 from placement.storage.driver.message_answers import connection_class
-from placement.storage.driver.mysql_batches import LONGEST, end_only_what_is_open, takes_several
-from placement.storage.driver.postgresql_sessions import BATCHES
+from placement.storage.driver.mysql_driver import LONGEST, end_only_what_is_open, takes_several
 
 #: key in the `info` of a connection to a node of a Galera cluster; the value is a number other than
 #: 0, made from the node's name

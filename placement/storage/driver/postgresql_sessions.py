@@ -5,18 +5,14 @@ session without a pooler keeps settings and prepared statements: its process is 
 server named at the start of the connection, which a pooler answers itself.
 """
 
-import time
-from collections.abc import Generator
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry
 
-#: keys in the `info` of a connection: whether several statements can go to it in one message, and
-#: the statements that it has prepared, if it prepares any
-BATCHES = "batches"
-PREPARED = "prepared"
+from placement.storage.driver.drivers import BATCHES
+
 #: key in the `info`: whether it keeps the limit for locks
 LIMITS_LOCKS = "limits_locks"
 
@@ -27,8 +23,6 @@ LIMITS_LOCKS = "limits_locks"
 SHORT_WAIT, LONG_WAIT = 0.5, 6
 #: the longer limit of a session that keeps both
 _KEPT = "berth.long_wait"
-
-_Steps = Generator[Any, Any, Any]
 
 
 def limit_of_locks(seconds: float) -> str:
@@ -53,20 +47,24 @@ _KEEP_LIMITS = (
 WAIT_LONGER = f"SELECT set_config('lock_timeout', current_setting('{_KEPT}'), true)"
 
 
-def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
+def set_up_postgresql(engine: sa.Engine, patient: bool, silence: float | None) -> None:
     """Find out what each session of psycopg allows, and limit its waits for locks if it keeps that.
 
     The pool ends a transaction that is open when a connection comes back.
 
     :param patient: whether statements wait for locks as long as the server allows
+    :param silence: for how many seconds a server may be silent; None: as long as it likes
     """
+    # PostgreSQL's driver is an optional dependency
     from psycopg import pq
 
-    from placement.storage.driver.postgresql_batches import Prepared
+    from placement.storage.driver.postgresql_driver import PREPARED, Prepared, limit_silence
 
     # before SQLAlchemy reads the first text
     @event.listens_for(engine, "connect", insert=True)
     def encode(connection: Any, record: ConnectionPoolEntry) -> None:
+        if silence is not None:
+            limit_silence(connection, silence)
         # psycopg would return bytes for texts of a database that has no character set
         if connection.info.encoding == "ascii":
             connection.execute("SET client_encoding TO 'UTF8'")
@@ -98,47 +96,3 @@ def set_up_psycopg2(engine: sa.Engine) -> None:
         # psycopg2 would take texts for ASCII
         if connection.encoding == "SQLASCII":
             connection.set_client_encoding("UTF8")
-
-
-def limit_silence(engine: sa.Engine, seconds: float) -> None:
-    """Close a connection of psycopg when its server has not answered for so many seconds.
-
-    The statement then fails with the driver's OperationalError.
-    """
-
-    @event.listens_for(engine, "connect", insert=True)
-    def connect(connection: Any, record: ConnectionPoolEntry) -> None:
-        wait = connection.wait
-
-        def wait_while_heard(steps: _Steps, *arguments: object, **options: object) -> object:
-            return wait(_while_heard(steps, connection, seconds), *arguments, **options)
-
-        connection.wait = wait_while_heard
-
-
-def _while_heard(steps: _Steps, connection: Any, seconds: float) -> _Steps:
-    """Pass the driver's steps on, until nothing has arrived for so many seconds.
-
-    The driver says at each step, at least ten times a second, whether something has arrived.
-    Closes the connection and raises the driver's OperationalError after the silence.
-    """
-    heard = time.monotonic()
-    try:
-        awaited = next(steps)
-        while True:
-            ready = yield awaited
-            if ready:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > seconds:
-                connection.close()
-                raise _silent(seconds)
-            awaited = steps.send(ready)
-    except StopIteration as end:
-        return end.value
-
-
-def _silent(seconds: float) -> Exception:
-    # imported here, because PostgreSQL's driver is an optional dependency
-    from psycopg import OperationalError
-
-    return OperationalError(f"the server has not answered for {seconds:g} seconds")

@@ -1,4 +1,4 @@
-"""Several statements to PostgreSQL in one message, as libpq's pipeline mode allows.
+"""How statements go to PostgreSQL: several in one message, as libpq's pipeline mode allows.
 
 A message to the server and back costs more than most statements. psycopg's own pipelines send each
 statement by itself. So this module speaks to libpq through `psycopg.pq`, and reads results with
@@ -8,6 +8,8 @@ psycopg's own loaders.
 import datetime
 import functools
 import itertools
+import select
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,11 +17,22 @@ import psycopg
 from psycopg import errors, pq
 from psycopg.adapt import Transformer
 from psycopg.waiting import Ready, Wait
+from sqlalchemy.pool import PoolProxiedConnection
+
+from placement.storage.driver.drivers import BATCHES, Call, StatementDriver, executed, note_failed
 
 #: a text, and its values by position
-Call = tuple[str, Sequence[Any]]
-Steps = Generator[Wait, Ready | int, list[Any]]
+Sent = tuple[str, Sequence[Any]]
+#: psycopg is told what to wait for, and tells what has come; a number that isn't Ready: nothing
+Steps = Generator[Wait, Ready | int, Any]
 
+#: keys in the `info` of a connection: the statements that it has prepared, if it prepares any, and
+#: when the server last answered
+PREPARED = "prepared"
+_ANSWERED = "berth_answered"
+#: for how many seconds after its last answer a session is taken for connected: only the next
+#: message shows that the server failed over
+_IS_THERE = 30
 #: prepared statements of a session: each takes some memory of the server
 _PREPARED_AT_MOST = 500
 #: a prepared statement is missing, or there already, or finds other types than before
@@ -28,11 +41,58 @@ NOT_PREPARED = (
     errors.DuplicatePreparedStatement,
     errors.FeatureNotSupported,
 )
-#: attribute of exceptions
-_STOPPED = "berth_stopped_before_the_last"
-_TEXT = "berth_text"
 _DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"'})
+
+
+class PsycopgDriver(StatementDriver):
+    """PostgreSQL's: several statements go in one message.
+
+    They are prepared if the session keeps prepared statements, that is, without a pooler.
+    """
+
+    def batches(self, pooled: PoolProxiedConnection) -> bool:
+        return pooled.info.get(BATCHES, False)
+
+    def is_free(self, pooled: PoolProxiedConnection) -> bool:
+        connection: Any = pooled.driver_connection
+        # IDLE; another number if the connection is lost
+        return bool(connection.pgconn.transaction_status == 0)
+
+    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
+        connection: Any = pooled.driver_connection
+        if not self.batches(pooled):
+            return [executed(psycopg.RawCursor(connection), call) for call in calls]
+        flat = [
+            (text, values) for text, given, many in calls for values in (given if many else [given])
+        ]
+        try:
+            found = iter(run(connection, flat, pooled.info.get(PREPARED)))
+        except NOT_PREPARED:
+            # A pooler gave the transaction another session, or tables were made anew. The next try
+            # prepares nothing.
+            pooled.info.pop(PREPARED, None)
+            raise
+        pooled.info[_ANSWERED] = time.monotonic()
+        return [
+            [next(found) for _ in range(len(given) if many else 1)][-1] for _, given, many in calls
+        ]
+
+    def may_commit_with(self, pooled: PoolProxiedConnection) -> bool:
+        now = time.monotonic()
+        # a new session has just answered to its start
+        if PREPARED not in pooled.info or now - pooled.info.setdefault(_ANSWERED, now) > _IS_THERE:
+            return False
+        connection: Any = pooled.driver_connection
+        heard = select.poll()
+        heard.register(connection.pgconn.socket, select.POLLIN)
+        return not heard.poll(0)
+
+    def arrays(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
+        # an idle worker has no numpy
+        from placement.storage.driver import postgresql_arrays
+
+        return [postgresql_arrays.read(pooled.driver_connection, *call[:2]) for call in calls]
 
 
 class BatchResult:
@@ -41,11 +101,8 @@ class BatchResult:
     def __init__(self, rows: list[tuple[Any, ...]], result: pq.abc.PGresult) -> None:
         self._rows = rows
         self.rowcount = result.command_tuples or 0
-        columns = result.nfields
         #: name and type of each column; None for a statement without rows
-        self.description = (
-            [(None, result.ftype(place)) for place in range(columns)] if columns else None
-        )
+        self.description = [(None, result.ftype(place)) for place in range(result.nfields)] or None
 
     def fetchall(self) -> list[tuple[object, ...]]:
         """Return all rows."""
@@ -59,7 +116,7 @@ class Prepared:
         self.names: dict[str, bytes] = {}
         self._numbers = itertools.count()
 
-    def new(self, calls: Iterable[Call]) -> dict[str, bytes]:
+    def new(self, calls: Iterable[Sent]) -> dict[str, bytes]:
         """Return names for texts that have none, as long as there are not too many.
 
         What has no values is sent as it is: what begins a transaction, for example.
@@ -70,12 +127,12 @@ class Prepared:
 
 
 def run(
-    connection: "psycopg.Connection[Any]", calls: Sequence[Call], prepared: Prepared | None = None
+    connection: "psycopg.Connection[Any]", calls: Sequence[Sent], prepared: Prepared | None = None
 ) -> list[BatchResult]:
     """Send the statements in one message; return what each found.
 
     After the first that fails, the server runs none of the others. Raises psycopg's exception for
-    it (see `stopped_before_the_last`), and UnicodeEncodeError for a text that isn't one.
+    it (see `note_failed`), and UnicodeEncodeError for a text that isn't one.
 
     :param connection: not in pipeline mode, and encoded in UTF-8
     :param prepared: what the session has prepared; None: it prepares nothing
@@ -87,8 +144,7 @@ def run(
     ]
     if libpq.status != pq.ConnStatus.OK:
         raise psycopg.OperationalError("the connection is closed")
-    new = {} if prepared is None else prepared.new(sent)
-    names = {} if prepared is None else prepared.names
+    new, names = ({}, {}) if prepared is None else (prepared.new(sent), prepared.names)
     try:
         libpq.enter_pipeline_mode()
         preparing = _send(libpq, sent, names, new)
@@ -113,7 +169,7 @@ def run(
 
 def _send(
     libpq: Any,
-    calls: Sequence[Call],
+    calls: Sequence[Sent],
     names: Mapping[str, bytes],
     new: Mapping[str, bytes],
 ) -> list[str | None]:
@@ -138,21 +194,11 @@ def _send(
     return preparing
 
 
-def stopped_before_the_last(error: BaseException) -> bool:
-    """Return whether the server has said that a statement of `run` failed which wasn't the last.
-
-    Then it didn't run the last one, even if the connection was lost afterwards.
-    """
-    return getattr(error, _STOPPED, False)
-
-
-def text_of(error: BaseException) -> str | None:
-    """Return the statement of `run` that failed, or whose preparation did; None: another error."""
-    return getattr(error, _TEXT, None)
-
-
 def _failure(
-    calls: Sequence[Call], preparing: Sequence[str | None], is_direct: bool, results: Sequence[Any]
+    calls: Sequence[Sent],
+    preparing: Sequence[str | None],
+    is_direct: bool,
+    results: Sequence[Any],
 ) -> psycopg.Error:
     """Return psycopg's exception for the first of the results that is a failure.
 
@@ -168,9 +214,9 @@ def _failure(
     is_told = error.sqlstate is not None and (
         is_direct or error.diag.severity_nonlocalized == "ERROR"
     )
-    setattr(error, _STOPPED, is_told and place < len(preparing) - 1)
     # each call has one result that prepares nothing
-    setattr(error, _TEXT, calls[preparing[:place].count(None)][0])
+    text, _ = calls[preparing[:place].count(None)]
+    note_failed(error, text, is_told and place < len(preparing) - 1)
     return error
 
 
@@ -228,6 +274,35 @@ def _rows(connection: "psycopg.Connection[Any]", result: Any) -> list[tuple[obje
     reader = Transformer(connection)
     reader.set_pgresult(result)
     return reader.load_rows(0, result.ntuples, tuple)
+
+
+def limit_silence(connection: Any, seconds: float) -> None:
+    """Close psycopg's connection when its server has not answered for so many seconds.
+
+    The statement then fails with the driver's OperationalError. psycopg says at least ten times a
+    second whether something has arrived.
+    """
+    wait, why = connection.wait, f"the server has not answered for {seconds:g} seconds"
+
+    def while_heard(steps: Steps) -> Steps:
+        heard = time.monotonic()
+        try:
+            awaited = next(steps)
+            while True:
+                ready = yield awaited
+                if ready:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > seconds:
+                    connection.close()
+                    raise psycopg.OperationalError(why)
+                awaited = steps.send(ready)
+        except StopIteration as end:
+            return end.value
+
+    def wait_while_heard(steps: Steps, *arguments: object, **options: object) -> object:
+        return wait(while_heard(steps), *arguments, **options)
+
+    connection.wait = wait_while_heard
 
 
 def _text(value: str) -> bytes:

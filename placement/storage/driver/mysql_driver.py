@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.pool import PoolProxiedConnection
 
+from placement.storage.driver.drivers import BATCHES, Call, StatementDriver, note_failed
 from placement.storage.driver.message_answers import MessageResult, is_told
 
 #: flag of a session: the server takes several statements in one message
@@ -23,19 +25,28 @@ _NOT_SENT = 2006
 #: statement may be. A value has up to 255 characters of 4 bytes, and a server takes `LONGEST` bytes
 _MOST_VALUES = 500
 LONGEST = 1 << 20
-#: attributes of exceptions
-_STOPPED = "berth_stopped_before_the_last"
-_TEXT = "berth_text"
 
-#: a text; its values by position, or a list of such values; whether it is a list
-Call = tuple[str, Any, bool]
+
+class PyMySQLDriver(StatementDriver):
+    """MariaDB's and MySQL's: several statements go in one message."""
+
+    def batches(self, pooled: PoolProxiedConnection) -> bool:
+        return pooled.info.get(BATCHES, False)
+
+    def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
+        if not self.batches(pooled):
+            return super().run(pooled, calls)
+        return run(pooled.driver_connection, calls)
+
+    def may_end_with_writes(self, pooled: PoolProxiedConnection) -> bool:
+        return self.batches(pooled) and not is_heard(pooled.driver_connection)
 
 
 def run(connection: Any, calls: Sequence[Call]) -> list[MessageResult]:
     """Send the statements, in one message if they aren't too large; return what each found.
 
     After the first that fails, the server runs none of the others. Raises PyMySQL's exception for
-    it (see `stopped_before_the_last` and `text_of`).
+    it (see `note_failed`).
     """
     found: list[MessageResult] = []
     try:
@@ -51,9 +62,8 @@ def run(connection: Any, calls: Sequence[Call]) -> list[MessageResult]:
                 found.append(result)
     except Exception as error:
         number = error.args[0] if error.args else None
-        setattr(error, _TEXT, calls[len(found)][0])
         is_earlier = is_told(error) and len(found) < len(calls) - 1
-        setattr(error, _STOPPED, number == _NOT_SENT or is_earlier)
+        note_failed(error, calls[len(found)][0], number == _NOT_SENT or is_earlier)
         raise
     return found
 
@@ -89,16 +99,6 @@ def _literal(connection: Any, value: Any) -> str:
         return "(" + ",".join([_literal(connection, one) for one in value]) + ")"
     written: str = connection.escape(value)
     return written
-
-
-def stopped_before_the_last(error: BaseException) -> bool:
-    """Return whether the last statement of `run` surely wasn't run."""
-    return getattr(error, _STOPPED, False)
-
-
-def text_of(error: BaseException) -> str | None:
-    """Return the statement of `run` that failed."""
-    return getattr(error, _TEXT, None)
 
 
 def takes_several(connection: Any) -> bool:
