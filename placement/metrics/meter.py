@@ -222,10 +222,10 @@ class Meter(Tally):
             self._places[method, route, status] = places
         return places
 
-    def statement(self) -> None:
-        """Count an SQL statement that no request sends."""
+    def statements(self, count: int) -> None:
+        """Count SQL statements that no request sends."""
         with self._lock:
-            self._cells[self._statements] += 1
+            self._cells[self._statements] += count
 
     def retried(self, cause: str) -> None:
         """Count a transaction that is run again."""

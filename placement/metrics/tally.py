@@ -4,8 +4,8 @@
 class Tally:
     """Is told what happens, and counts nothing; see `Meter`. No method fails or waits."""
 
-    def statement(self) -> None:
-        """Count an SQL statement."""
+    def statements(self, count: int) -> None:
+        """Count SQL statements that no request sends."""
 
     def retried(self, cause: str) -> None:
         """Count a transaction that is run again."""

@@ -315,8 +315,7 @@ class Connection:
                 if old[0] in rows
             }
             waiting = shown
-        for _ in waiting:
-            self._statements.sent()
+        self._statements.count += len(waiting)
         if rows and LIMIT in self.info:
             waiting, rows = limited(
                 self.dialect, self._driver, waiting, rows, self.info[LIMIT], self._waits is None
@@ -336,7 +335,8 @@ class Connection:
             _, values, _ = next((call for call in calls if call[0] == text), calls[-1])
             self._raise(error, "; ".join(text for text, _, _ in calls), values)
         finally:
-            self._statements.end()
+            if self._hooks:
+                self._statements.end()
 
     def _shown(self, call: Call) -> Call:
         text, values, many = call

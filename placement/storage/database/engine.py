@@ -109,7 +109,7 @@ class Database:
         self.is_read_only = read_only
         self.engine = make_engine(settings, read_only=read_only)
         self._tally = tally
-        self._statements = count_statements(self.engine, tally)
+        self._statements = count_statements(self.engine)
         if timed:
             time_statements(self.engine, self._statements)
         self._reader, self._writer = modes(self.engine, read_only=read_only)
@@ -117,7 +117,8 @@ class Database:
         self._clock = clock
         self.patience = PATIENCE
         self.retries: collections.Counter[str] = collections.Counter()
-        self._preparation = Preparation()
+        #: what has to be done first; None: nothing
+        self._preparation: Preparation | None = None
         #: when the database last answered
         self._answered = -math.inf
         # SQLAlchemy can't log or comment a statement that it doesn't send
@@ -158,12 +159,20 @@ class Database:
         """Say whether the calling thread answers a request from now on.
 
         The meter counts the statements of a request together with its answer, all at once. It
-        counts other statements one by one.
+        counts other statements at the end of their transaction.
 
         :param stand_in: has another thread answer requests while a write of this one waits for
             others' locks
         """
-        self._statements.of_request, self._statements.stand_in = whether, stand_in
+        self._statements.told = None if whether else self._statements.count
+        self._statements.stand_in = stand_in
+
+    def _tell(self) -> None:
+        """Have the meter count what the thread has sent, unless it answers a request."""
+        statements = self._statements
+        if statements.told is not None and statements.told != statements.count:
+            self._tally.statements(statements.count - statements.told)
+            statements.told = statements.count
 
     @property
     def repetitions(self) -> int:
@@ -178,7 +187,7 @@ class Database:
     @property
     def is_prepared(self) -> bool:
         """Whether nothing has to be done before the database can be used."""
-        return not self._preparation.is_due
+        return self._preparation is None
 
     def seconds_since_answer(self) -> float:
         """Return how long ago the database last answered a question; infinite: never."""
@@ -193,15 +202,24 @@ class Database:
         """
         return self._read(question)
 
+    def _prepare(self) -> None:
+        preparation = self._preparation
+        if preparation is not None:
+            preparation.run()
+            if preparation.is_done:
+                self._preparation = None
+
     def _read(self, question: Operation[T], begun: float | None = None) -> T:
         try:
-            self._preparation.run()
+            self._prepare()
             return self._run(self._reader, question, begun=begun)
         except (DBAPIError, PoolExhausted) as error:
             refusal = refusal_of(error)
             if refusal is None:
                 raise
             raise refusal from error
+        finally:
+            self._tell()
 
     def ask(self, select: Compiled, **values: object) -> Rows:
         """Return the rows of one small SELECT. Raises what `read` raises.
@@ -210,10 +228,10 @@ class Database:
         statement. If that fails in any way, the statement is run again as by `read`.
         """
         begun = None
-        if self._driver is not None and not self._preparation.is_due:
+        if self._driver is not None and self._preparation is None:
             begun = self._clock()
             try:
-                with self._reader.turn.taken(self.patience):
+                with self._reader.turn(self.patience):
                     rows = self._rows(self._driver, select, values)
                 self._statements.seconds += self._clock() - begun
                 return rows
@@ -235,7 +253,8 @@ class Database:
             except BaseException:
                 connection.invalidate()
                 raise
-        self._statements.sent()
+        self._statements.count += 1
+        self._tell()
         self._answered = self._clock()
         return rows
 
@@ -276,7 +295,7 @@ class Database:
         if tries < 1:
             raise LostRace()
         try:
-            self._preparation.run()
+            self._prepare()
             return self._run(self._writer, operation, tries, None, patience)
         except (DBAPIError, PoolExhausted) as error:
             cause = failure_of(error) if isinstance(error, DBAPIError) else None
@@ -292,6 +311,8 @@ class Database:
                 # after a failover, the address leads to another server, and old connections don't
                 self.close()
             raise refusal from error
+        finally:
+            self._tell()
 
     def prepare_first(self, work: Callable[[], object]) -> None:
         """Have `work` done once, before the next read or write.
@@ -300,7 +321,7 @@ class Database:
         the same error, and the next one tries the work again. That error is DatabaseUnavailable if
         the database can't be reached.
         """
-        self._preparation.put_off(work)
+        self._preparation = Preparation(work)
 
     def _run(
         self,
@@ -349,7 +370,7 @@ class Database:
                     awaited = None
                 with (
                     self._waiting(waits_longer) as waits_longer,
-                    mode.turn.taken(patience - LONGEST_LOCK - (now - begun)),
+                    mode.turn(patience - LONGEST_LOCK - (now - begun)),
                     self.kept.taken(mode.engine) as plain,
                     plain.begin(),
                 ):

@@ -26,7 +26,6 @@ from sqlalchemy import event
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.database.kept_connections import KeptConnections
 from placement.storage.database.lock_limits import limit_several
 from placement.storage.driver.database_settings import DatabaseSettings
@@ -133,36 +132,25 @@ class Preparation:
     The work may use the database itself.
     """
 
-    def __init__(self) -> None:
-        self._work: Callable[[], object] | None = None
-        self._lock = threading.RLock()
-        self._is_running = False
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the work still has to be done."""
-        return self._work is not None
-
-    def put_off(self, work: Callable[[], object]) -> None:
-        """Have `work` done by the next call of `run`."""
+    def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
+        self._lock = threading.RLock()
+        self._is_running = self.is_done = False
 
     def run(self) -> None:
-        """Do the work if it is due. Other threads wait until it is done.
+        """Do the work if it isn't done. Other threads wait until it is.
 
         Raises what the work raises; the next call then tries again.
         """
-        if self._work is None:
-            return
         with self._lock:
             # The work itself uses the database, and so comes here again. The lock lets it in,
             # because the thread has the lock already.
-            if self._work is None or self._is_running:
+            if self.is_done or self._is_running:
                 return
             self._is_running = True
             try:
                 self._work()
-                self._work = None
+                self.is_done = True
             finally:
                 self._is_running = False
 
@@ -171,13 +159,11 @@ class StatementCount(threading.local):
     """The number of statements that the calling thread has sent.
 
     `seconds` is the time that it waited for the database, complete only after `time_statements`.
-
-    :param tell: called for each statement that isn't sent for a request
     """
 
     count = 0
-    #: whether the thread answers a request: its statements are counted with its answer
-    of_request = False
+    #: how many of them the meter knows; None: the thread answers a request, with which they count
+    told: int | None = 0
     #: has another thread answer requests while this one waits for others' locks
     stand_in: StandIn = staticmethod(contextlib.nullcontext)
     #: how often a transaction was run again
@@ -185,16 +171,6 @@ class StatementCount(threading.local):
     seconds = 0.0
     #: when the thread began to wait; None: it doesn't wait
     begun: float | None = None
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        # `threading.local` calls this once in each thread
-        self._tell = tell
-
-    def sent(self) -> None:
-        """Count a statement."""
-        self.count += 1
-        if not self.of_request:
-            self._tell()
 
     def begin(self, *_: object) -> None:
         """Note that the thread waits from now on."""
@@ -207,16 +183,16 @@ class StatementCount(threading.local):
             self.begun = None
 
 
-def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCount:
+def count_statements(engine: sa.Engine) -> StatementCount:
     """Count the statements of an engine, except those that begin transactions.
 
     They are counted where SQLAlchemy hands them to the driver, which costs least.
     """
-    statements = StatementCount(tally.statement)
+    statements = StatementCount()
 
     def count(cursor: object, statement: str, *_: object) -> None:
         if not statement.startswith(("BEGIN", "SET TRANSACTION")):
-            statements.sent()
+            statements.count += 1
 
     for moment in ("do_execute", "do_executemany", "do_execute_no_params"):
         event.listen(engine, moment, count)

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import sqlalchemy as sa
@@ -28,30 +29,24 @@ _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _MYSQL = "START TRANSACTION"
 
 
-class Turn:
-    """Lets one thread at a time use the database.
+#: returns a context in which a thread may use the database; it waits at most so many seconds
+Turn = Callable[[float], AbstractContextManager[object]]
 
-    :param lock: None: all threads may use it at once
-    """
 
-    def __init__(self, lock: "threading.Lock | None") -> None:
-        self._lock = lock
+def one_by_one() -> Turn:
+    """Return a turn that one thread has at a time. It raises LostRace after a longer wait."""
+    lock = threading.Lock()
 
     @contextlib.contextmanager
-    def taken(self, seconds: float) -> Iterator[None]:
-        """Hold the turn in a block. Raises LostRace if waiting takes longer than `seconds`."""
-        if self._lock is None:
-            yield
-            return
-        if not self._lock.acquire(timeout=max(0.0, seconds)):
+    def turn(seconds: float) -> Iterator[None]:
+        if not lock.acquire(timeout=max(0.0, seconds)):
             raise LostRace()
         try:
             yield
         finally:
-            self._lock.release()
+            lock.release()
 
-
-_AT_ONCE = Turn(None)
+    return turn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,13 +57,13 @@ class Mode:
         than shortly for each lock (`lock_waits.py`). It is not a listener of SQLAlchemy's: an
         engine with such a listener costs each request more than the statement itself
     :param ending: what commits, if it can go in one message with the last statements
-    :param turn: is held during a transaction
+    :param turn: is held during a transaction; by default all threads may use the database at once
     """
 
     engine: sa.Engine
     begin: Callable[[Connection, bool], object]
     ending: str | None = None
-    turn: Turn = _AT_ONCE
+    turn: Turn = contextlib.nullcontext
 
 
 def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> tuple[Mode, Mode]:
@@ -81,8 +76,8 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
     :param read_only: whether PostgreSQL refuses to write in transactions of the first mode
     """
     if engine.dialect.name == "sqlite":
-        writers = Turn(threading.Lock())
-        readers = writers if isinstance(engine.pool, StaticPool) else _AT_ONCE
+        writers = one_by_one()
+        readers = writers if isinstance(engine.pool, StaticPool) else contextlib.nullcontext
         return (
             Mode(engine, _sending("BEGIN"), turn=readers),
             Mode(engine, _sending("BEGIN IMMEDIATE"), turn=writers),

@@ -28,7 +28,7 @@ def count_all(meter):
     """Count as a service does."""
     meter.began()
     meter.answered("GET", "/traits", "200 OK", 0.5, 2, (0.25, 3, "code"), "code")
-    meter.statement()
+    meter.statements(1)
     meter.retried("deadlock")
     meter.loaded("first use")
     meter.refreshed(0.1, 3, 100)
@@ -77,7 +77,7 @@ def test_a_request_that_is_being_answered_leaves_the_numbers_of_the_next_process
 
 
 def test_numbers_that_somebody_reads_stay(counting):
-    counting.meter.statement()
+    counting.meter.statements(1)
     rows, slot = counting.slots.ever(), counting.meter.slot
     counting.close()
     assert rows.sum() == slot.numbers.sum() == 1

@@ -73,7 +73,7 @@ def test_the_numbers_of_a_killed_process_stay_and_its_slot_is_used_again(layout,
         meter = new_meter(slots)
         kept.append(meter)
         for _ in range(3):
-            meter.statement()
+            meter.statements(1)
         meter.began()
         meter.look()
 
@@ -84,7 +84,7 @@ def test_the_numbers_of_a_killed_process_stay_and_its_slot_is_used_again(layout,
     assert (slots.ever()[:, at].sum(), slots.living()) == (3, [])
     successor = new_meter(slots)
     assert successor.slot.number == 0
-    successor.statement()
+    successor.statements(1)
     assert slots.ever()[:, at].sum() == 4
     assert slots.ever()[slots.living()][:, progress].sum() == 0
 
@@ -95,10 +95,10 @@ def test_a_child_of_a_process_that_counts_has_its_own_slot(layout, slots, new_me
 
     def work():
         meter.began()
-        meter.statement()
+        meter.statements(1)
 
     child = forked(work)
-    meter.statement()
+    meter.statements(1)
     rows = slots.ever()[:, at].tolist()
     kill(child)
     assert rows == [1.0, 1.0]
@@ -138,7 +138,7 @@ def test_a_process_without_a_slot_goes_on(layout, new_meter):
             raise OSError("no memory")
 
     meter = new_meter(Full())
-    meter.statement()
+    meter.statements(1)
     meter.answered("GET", None, "200", 0.1, 0, None, None)
     assert meter.slot is None
 
@@ -251,7 +251,7 @@ def test_a_full_disk_takes_the_metrics_and_not_the_process(
     first = new_meter(slots)
     monkeypatch.setattr(os, "posix_fallocate", full)
     second = new_meter(slots)
-    second.statement()
+    second.statements(1)
     assert (first.slot.number, second.slot) == (0, None)
     assert "No space left on device" in caplog.text
     # the error that it has keeps the memory

@@ -8,56 +8,46 @@ from placement.storage.database.engine_setup import Preparation
 from tests.patience import PATIENCE
 
 
-@pytest.fixture
-def preparation():
-    return Preparation()
-
-
-def test_nothing_is_due_at_first(preparation):
-    assert preparation.is_due is False
-    preparation.run()
-
-
-def test_the_work_is_done_once(preparation):
+def test_the_work_is_done_once():
     done = []
-    preparation.put_off(lambda: done.append(1))
-    assert (preparation.is_due, done) == (True, [])
+    preparation = Preparation(lambda: done.append(1))
+    assert (preparation.is_done, done) == (False, [])
 
     preparation.run()
     preparation.run()
 
-    assert (preparation.is_due, done) == (False, [1])
+    assert (preparation.is_done, done) == (True, [1])
 
 
-def test_work_that_fails_is_tried_again(preparation):
+def test_work_that_fails_is_tried_again():
     failures = [OSError("away")]
 
     def work():
         if failures:
             raise failures.pop()
 
-    preparation.put_off(work)
+    preparation = Preparation(work)
     with pytest.raises(OSError, match="away"):
         preparation.run()
-    assert preparation.is_due is True
+    assert preparation.is_done is False
 
     preparation.run()
-    assert preparation.is_due is False
+    assert preparation.is_done is True
 
 
-def test_the_work_may_need_what_waits_for_it(preparation):
+def test_the_work_may_need_what_waits_for_it():
     done = []
 
     def work():
         preparation.run()
         done.append(1)
 
-    preparation.put_off(work)
+    preparation = Preparation(work)
     preparation.run()
     assert done == [1]
 
 
-def test_other_threads_wait_until_it_is_done(preparation):
+def test_other_threads_wait_until_it_is_done():
     begun, go_on, seen = threading.Event(), threading.Event(), []
 
     def work():
@@ -69,7 +59,7 @@ def test_other_threads_wait_until_it_is_done(preparation):
         preparation.run()
         seen.append("after")
 
-    preparation.put_off(work)
+    preparation = Preparation(work)
     threads = [threading.Thread(target=preparation.run), threading.Thread(target=other)]
     threads[0].start()
     assert begun.wait(PATIENCE)

@@ -1,14 +1,19 @@
 """The number of SQL statements of each thread."""
 
+import contextlib
 import threading
+from unittest import mock
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from placement.storage.database.engine_setup import StatementCount, count_statements
+from placement.storage.database.compiled import Compiled
+from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.database.engine_setup import count_statements
 
 TABLE = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer))
+ONE = Compiled(sa.select(sa.literal_column("1", sa.Integer)))
 
 
 @pytest.fixture
@@ -50,13 +55,31 @@ def test_each_thread_has_its_own_count(engine):
     assert (of_other, statements.count) == ([1], 0)
 
 
-def test_statements_of_requests_are_not_told_one_by_one(engine):
+def test_the_meter_is_told_of_a_transaction_at_its_end_and_of_no_request(tmp_path):
     told = []
-    statements = StatementCount(lambda: told.append(1))
-    statements.sent()
-    statements.of_request = True
-    statements.sent()
-    other = threading.Thread(target=statements.sent)
-    other.start()
-    other.join()
-    assert (statements.count, len(told)) == (2, 2)
+    tally = mock.Mock(statements=told.append)
+    database = Database(DatabaseSettings(f"sqlite:///{tmp_path}/n.db"), tally=tally)
+
+    def ask_twice():
+        database.read(lambda connection: [connection.execute(ONE) for _ in range(2)])
+
+    def ask_and_fail(connection):
+        connection.execute(ONE)
+        raise KeyError("x")
+
+    with contextlib.closing(database):
+        # the first connection asks the database about itself
+        ask_twice()
+        told.clear()
+        ask_twice()
+        database.ask(ONE)
+        database.answers(True)
+        ask_twice()
+        database.answers(False)
+        with pytest.raises(KeyError):
+            database.write(ask_and_fail)
+        before = database.statements
+        other = threading.Thread(target=ask_twice)
+        other.start()
+        other.join()
+    assert (told[:3], sum(told[3:]), database.statements) == ([2, 1, 1], 2, before)

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from placement.errors import LostRace
-from placement.storage.database.modes import Turn, modes
+from placement.storage.database.modes import modes, one_by_one
 from tests.extras import needed_library
 
 
@@ -17,7 +17,7 @@ def is_free(turn):
 
     def other():
         try:
-            with turn.taken(0):
+            with turn(0):
                 got.append(True)
         except LostRace:
             got.append(False)
@@ -29,22 +29,22 @@ def is_free(turn):
 
 
 def test_a_turn_is_of_one_thread_and_free_afterwards():
-    turn = Turn(threading.Lock())
-    with turn.taken(1):
+    turn = one_by_one()
+    with turn(1):
         assert is_free(turn) is False
     assert is_free(turn) is True
 
 
 def test_a_turn_is_free_after_an_exception():
-    turn = Turn(threading.Lock())
-    with pytest.raises(KeyError), turn.taken(1):
+    turn = one_by_one()
+    with pytest.raises(KeyError), turn(1):
         raise KeyError("x")
     assert is_free(turn) is True
 
 
 def test_time_that_is_over_is_a_lost_race():
-    turn = Turn(threading.Lock())
-    with turn.taken(1), pytest.raises(LostRace), turn.taken(-1):
+    turn = one_by_one()
+    with turn(1), pytest.raises(LostRace), turn(-1):
         raise AssertionError("not reached")
 
 
@@ -63,5 +63,5 @@ def test_only_sqlite_makes_writers_wait_and_only_in_memory_its_readers(
     if extra is not None:
         needed_library(sa.make_url(url).get_driver_name(), extra)
     reads, writes = modes(sa.create_engine(url, **options))
-    with writes.turn.taken(1):
+    with writes.turn(1):
         assert (is_free(reads.turn), is_free(writes.turn)) == (others_may_read, others_may_write)
