@@ -37,7 +37,6 @@ from placement.storage.database.engine_setup import (
     Preparation,
     StandIn,
     count_statements,
-    dispose,
     driver_of,
     make_engine,
     time_statements,
@@ -129,7 +128,7 @@ class Database:
         #: the engine's connections, in use or at rest
         self.kept = KeptConnections(self.engine, free)
         # also at the end of the process: SQLite then writes all data into the main database file
-        self._end = weakref.finalize(self, dispose, self.engine, self.kept, os.getpid())
+        self._end = weakref.finalize(self, self.kept.dispose, os.getpid())
 
     @property
     def statements(self) -> int:

@@ -6,27 +6,21 @@ limit: it ends when the server was silent for `read_timeout` seconds, or when a 
 for some seconds (`lock_waits.py`). What locks several rows ends before the server seems silent
 (`lock_limits.py`).
 
-Servers may fork after the application was made, so a process never uses the connections of its
-parent. Here is also what is done before the first use, and what counts and times statements.
+Here is also what is done before the first use, and what counts and times statements.
 """
 
 import contextlib
 import logging
-import os
 import pathlib
 import threading
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.pool import ConnectionPoolEntry
 
-from placement.storage.database.kept_connections import KeptConnections
 from placement.storage.database.lock_limits import limit_several
 from placement.storage.driver.database_settings import DatabaseSettings
 from placement.storage.driver.dialects import MYSQL, prepare, read_url
@@ -57,7 +51,6 @@ def make_engine(
     if settings.connection_debug:
         options["logging_name"] = logging_name(settings.connection_debug)
     engine = sa.create_engine(url, **options)
-    _keep_to_process(engine)
     shorten(logging.getLogger("sqlalchemy.pool.impl.QueuePool"))
     if settings.connection_trace:
         name_callers(engine)
@@ -96,30 +89,6 @@ def driver_of(engine: sa.Engine) -> StatementDriver:
     if not _SQLITE:
         _SQLITE.append(StatementDriver(dialect))
     return _SQLITE[0]
-
-
-def _keep_to_process(engine: sa.Engine) -> None:
-    """Let the engine hand out only connections that the calling process has opened."""
-
-    @event.listens_for(engine, "connect")
-    def connect(connection: object, record: ConnectionPoolEntry) -> None:
-        record.info["process"] = os.getpid()
-
-    @event.listens_for(engine, "checkout")
-    def checkout(connection: object, record: Any, proxy: Any) -> None:
-        if record.info["process"] != os.getpid():
-            # forgotten, not closed: the parent process still uses it
-            record.dbapi_connection = proxy.dbapi_connection = None
-            raise DisconnectionError("The connection belongs to the process this one came from")
-
-
-def dispose(engine: sa.Engine, kept: KeptConnections, process: int) -> None:
-    """Empty the pool. Its connections are closed only in the process that opened them.
-
-    :param process: the id of that process
-    """
-    kept.give_back()
-    engine.dispose(close=os.getpid() == process)
 
 
 #: the context is a wait of the calling thread

@@ -3,6 +3,9 @@
 A connection on which nothing is open rests here after its use, for at most a second after it came
 from the pool. Then the pool has it again, with all that it looks after: the age of connections, the
 process that opened them, and how many stay open.
+
+Servers may fork after the application was made. A process never uses the connections of its parent,
+neither from here nor from the pool.
 """
 
 import collections
@@ -11,6 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -19,7 +23,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection, QueuePoo
 
 #: seconds
 _LONGEST = 1.0
-#: key in the `info` of a connection: when it was made
+#: key in the `info` of a connection: when it was made, and the process that made it
 _MADE = "berth_made"
 #: when a connection came from the pool, the process that it belongs to, and the connection
 _Rested = tuple[float, int, sa.Connection]
@@ -45,7 +49,7 @@ class KeptConnections:
         self._asking: collections.deque[None] = collections.deque()
         #: the pool has to look at connections that came from it before this time
         self._outdated = -math.inf
-        self._losses = _replace_older(engine)
+        self._losses = _watch(engine)
 
     def __len__(self) -> int:
         """Return how many rest."""
@@ -125,18 +129,32 @@ class KeptConnections:
         while self._resting:
             self._give_one_back()
 
+    def dispose(self, process: int) -> None:
+        """Empty the pool. Its connections are closed only in the process that opened them.
 
-def _replace_older(engine: sa.Engine) -> collections.deque[float]:
-    """Have the pool replace what was made before the last of these times, when it hands it out."""
+        :param process: the id of that process
+        """
+        self.give_back()
+        self._engine.dispose(close=os.getpid() == process)
+
+
+def _watch(engine: sa.Engine) -> collections.deque[float]:
+    """Have the pool hand out only what this process made, and after the last of these times."""
     losses = collections.deque([-math.inf], maxlen=1)
 
     @event.listens_for(engine, "connect")
     def connect(connection: object, record: ConnectionPoolEntry) -> None:
-        record.info[_MADE] = time.monotonic()
+        record.info[_MADE] = time.monotonic(), os.getpid()
 
-    @event.listens_for(engine, "checkout")
-    def checkout(connection: object, record: ConnectionPoolEntry, proxy: object) -> None:
-        if record.info[_MADE] < losses[0]:
+    # before listeners that would close it
+    @event.listens_for(engine, "checkout", insert=True)
+    def checkout(connection: object, record: Any, proxy: Any) -> None:
+        made, process = record.info[_MADE]
+        if process != os.getpid():
+            # forgotten, not closed: the parent process still uses it
+            record.dbapi_connection = proxy.dbapi_connection = None
+            raise DisconnectionError("The connection belongs to the process this one came from")
+        if made < losses[0]:
             raise DisconnectionError("The server may have ended all sessions")
 
     return losses

@@ -6,7 +6,6 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage.database.engine import Database, DatabaseSettings
-from placement.storage.database.engine_setup import dispose
 from placement.storage.database.kept_connections import KeptConnections
 
 
@@ -43,6 +42,6 @@ def test_only_the_process_that_opened_connections_closes_them(is_own):
     sa.event.listen(engine, "close", lambda *_: closed.append(1))
     engine.connect().close()
 
-    dispose(engine, KeptConnections(engine, None), os.getpid() if is_own else os.getppid())
+    KeptConnections(engine, None).dispose(os.getpid() if is_own else os.getppid())
 
     assert closed == ([1] if is_own else [])
