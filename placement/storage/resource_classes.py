@@ -76,6 +76,8 @@ def ids_to_store(connection: Connection, names: Iterable[str]) -> dict[str, int]
 def _ids_of(connection: Connection, names: Iterable[str], question: Compiled) -> dict[str, int]:
     wanted = list(dict.fromkeys(names))
     custom = [name for name in wanted if name not in _STANDARD_IDS]
+    if not custom:
+        return {name: _STANDARD_IDS[name] for name in wanted}
     found = dict(_STANDARD_IDS)
     for part in parts(custom):
         rows = connection.execute(question, {"names": part})

@@ -15,18 +15,13 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import sqlalchemy as sa
 
 from placement.storage.driver.drivers import NUMBERED, StatementDriver
-from placement.storage.driver.list_parameters import (
-    LENGTHS,
-    lists_in,
-    places_of,
-    short_length,
-    spread,
-)
+from placement.storage.driver.list_parameters import LENGTHS, lists_in, places_of
 
 Rows = list[tuple[Any, ...]]
 Values = Mapping[str, Any]
@@ -34,6 +29,10 @@ Values = Mapping[str, Any]
 Readers = list[tuple[int, Callable[[Any], Any]]]
 #: lists by name, with the lengths in which short ones are written
 Lengths = tuple[tuple[str, int | None], ...]
+#: PostgreSQL plans a prepared statement with a list anew each time, because it takes any list for
+#: one of ten elements. Short lists are written as so many parameters, of which the last may repeat;
+#: by the number of their elements
+_SHORT = {1: 1, 2: 2, 3: 4, 4: 4}
 #: Up to so many rows are stored by one INSERT that has parameters for each of them. For more rows
 #: the driver repeats the statement.
 _ROWS_AT_ONCE = 32
@@ -65,7 +64,7 @@ class Compiled:
         """
         lengths: Lengths = ()
         if driver.style == NUMBERED and self._lists:
-            lengths = tuple([(name, short_length(given[name])) for name in self._lists])
+            lengths = tuple([(name, _SHORT.get(len(given[name]))) for name in self._lists])
         key = (driver, *given) if self._is_insert else (driver, lengths)
         form = self._forms.get(key)
         if form is None:
@@ -176,7 +175,8 @@ class DriverText:
                 values[name] = default.arg(None) if default.is_callable else default.arg
         values.update(given)
         for name, places in self._short:
-            values.update(spread(places, given[name]))
+            *_, last = given[name]
+            values.update(zip_longest(places, given[name], fillvalue=last))
         for name, writer in self._writers.items():
             values[name] = writer(values[name])
         for name in self._open_lists:

@@ -7,7 +7,7 @@ MariaDB and MySQL, `IN` has no such limit, because the driver writes the values 
 
 import itertools
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -16,10 +16,6 @@ from sqlalchemy.sql.visitors import InternalTraversal
 
 T = TypeVar("T")
 
-#: PostgreSQL plans a prepared statement with a list anew each time, because it takes any list for
-#: one of ten elements. Short lists are written as so many parameters, of which the last may repeat;
-#: by the number of their elements
-_SHORT = {1: 1, 2: 2, 3: 4, 4: 4}
 #: option of PostgreSQL's compiler: the lengths in which short lists are written, by name
 LENGTHS = "lengths"
 #: the maximum number of names in one statement; names may have any character
@@ -104,20 +100,6 @@ def lists_in(statement: Any) -> tuple[str, ...]:
         if isinstance(table := getattr(part, "table", None), sa.CTE):
             left.append(table)
     return tuple(names)
-
-
-def short_length(values: Collection[object]) -> int | None:
-    """Return the length in which PostgreSQL's statements have a list; None: it isn't short."""
-    return _SHORT.get(len(values))
-
-
-def spread(places: Sequence[str], values: Collection[object]) -> Iterator[tuple[str, object]]:
-    """Yield the parameters of a short list by name.
-
-    :param places: `places_of` it
-    """
-    *_, last = values
-    return zip(places, itertools.chain(values, itertools.repeat(last)), strict=False)
 
 
 def parts(names: Iterable[T], size: int = NAMES_PER_STATEMENT) -> Iterator[list[T]]:
