@@ -224,7 +224,7 @@ def _started(
 ) -> Running:
     """Make the parts of a service and connect them."""
     if counting is not None:
-        counting.meter.observe(database.connections)
+        counting.meter.observe(database.kept.counts)
     others = OtherWriters(conf.berth.beside_reference)
     others_in_feed = OthersInFeed(others)
     asked = DatabaseLists(database)

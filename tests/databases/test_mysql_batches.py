@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from placement.storage.driver import mysql_driver as batches
-from placement.storage.driver.drivers import failed_text, stopped_before_the_last
+from placement.storage.driver.drivers import failed_statement
 from placement.storage.driver.message_answers import connection_class
 from tests.databases.questions import ask
 from tests.extras import needed_library
@@ -75,8 +75,7 @@ def test_none_is_run_after_the_first_that_fails(session, place, stopped):
     texts[place] = "SELECT nothing"
     with pytest.raises(pymysql.OperationalError) as failed:
         found(session, *texts)
-    assert failed_text(failed.value) == "SELECT nothing"
-    assert stopped_before_the_last(failed.value) == stopped
+    assert failed_statement(failed.value) == ("SELECT nothing", stopped)
     # the session goes on
     assert found(session, "SELECT 4") == [[(4,)]]
 
@@ -86,7 +85,7 @@ def test_one_that_fails_while_it_finds_rows_has_failed(session):
     with pytest.raises(pymysql.OperationalError) as failed:
         found(session, text, "SELECT 2")
     assert failed.value.args[0] == 1242
-    assert stopped_before_the_last(failed.value)
+    assert failed_statement(failed.value) == (text, True)
 
 
 def test_many_values_go_in_messages_of_their_own(session, monkeypatch, messages):

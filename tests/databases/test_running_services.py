@@ -66,7 +66,7 @@ def searched(service):
 
 def is_open(service):
     """Return whether the service has a connection to its database."""
-    return service.database.connections() != (0, 0)
+    return service.database.kept.counts() != (0, 0)
 
 
 def names_of_threads():

@@ -12,13 +12,7 @@ from placement.storage.database.engine_setup import StatementCount
 from placement.storage.database.lock_limits import LIMIT, is_limit, limited, note_if_stopped
 from placement.storage.database.lock_waits import LockWaits, StillLocked
 from placement.storage.driver.dialects import MYSQL
-from placement.storage.driver.drivers import (
-    Call,
-    Run,
-    StatementDriver,
-    failed_text,
-    stopped_before_the_last,
-)
+from placement.storage.driver.drivers import Call, Run, StatementDriver, failed_statement
 
 #: a statement, and its values by name
 Question = tuple[Compiled, Any]
@@ -327,11 +321,11 @@ class Connection:
                 return found
             return [one for one, call in zip(found, calls, strict=True) if not is_limit(call)]
         except BaseException as error:
-            text = failed_text(error)
+            text, stopped = failed_statement(error)
             note_if_stopped(error, text, rows)
             # without a text, the message had no other statement
             self.awaited = rows.get(text) if text is not None else next(iter(rows.values()), None)
-            self.is_ending &= not stopped_before_the_last(error)
+            self.is_ending &= not stopped
             _, values, _ = next((call for call in calls if call[0] == text), calls[-1])
             self._raise(error, "; ".join(text for text, _, _ in calls), values)
         finally:

@@ -19,7 +19,6 @@ from typing import TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
-from sqlalchemy.pool import QueuePool
 
 from placement.errors import (
     DatabaseReadOnly,
@@ -42,7 +41,7 @@ from placement.storage.database.engine_setup import (
     time_statements,
 )
 from placement.storage.database.kept_connections import KeptConnections
-from placement.storage.database.lock_waits import LockWaits
+from placement.storage.database.lock_waits import LockWaits, most_waiting
 from placement.storage.database.modes import Mode, modes
 from placement.storage.driver.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.driver.dialects import LONGEST_LOCK
@@ -71,12 +70,8 @@ LONGEST_PAUSE = 1.0
 #: Seconds that all tries together may take. Each new try is expected to take as long as the longest
 #: try before it; if it would then end too late, it isn't begun.
 PATIENCE = 30.0
-#: SQLAlchemy's default for `max_overflow`
-_OVERFLOW = 10
 #: after so many waits for rows alone, after each of which others were faster, a write waits in line
 _MOST_OVERTAKEN = 2
-#: how many connections of an unbounded pool may wait for others' locks
-_MOST_WAITING = 50
 
 
 class Database:
@@ -123,7 +118,7 @@ class Database:
         # SQLAlchemy can't log or comment a statement that it doesn't send
         logged = settings.connection_debug or settings.connection_trace
         self._driver = None if logged else driver_of(self.engine)
-        self._lock_waits = LockWaits(self._most_waiting)
+        self._lock_waits = LockWaits(most_waiting(self.engine.pool, settings.max_overflow))
         free = None if self._driver is None else self._driver.is_free
         #: the engine's connections, in use or at rest
         self.kept = KeptConnections(self.engine, free)
@@ -134,25 +129,6 @@ class Database:
     def statements(self) -> int:
         """The number of statements that the calling thread has sent."""
         return self._statements.count
-
-    def connections(self) -> tuple[int, int]:
-        """Return how many connections of the pool are in use, and how many are idle."""
-        pool = self.engine.pool
-        # a database in memory has one connection for all
-        if not isinstance(pool, QueuePool):
-            return 0, 1
-        resting = len(self.kept)
-        return max(0, pool.checkedout() - resting), pool.checkedin() + resting
-
-    @property
-    def _most_waiting(self) -> int:
-        """How many connections may wait for others' locks, so that other requests find some."""
-        pool, overflow = self.engine.pool, self._settings.max_overflow
-        if not isinstance(pool, QueuePool):
-            return 0
-        overflow = _OVERFLOW if overflow is None else overflow
-        is_bounded = pool.size() > 0 and overflow >= 0
-        return (pool.size() + overflow) // 2 if is_bounded else _MOST_WAITING
 
     def answers(self, whether: bool, stand_in: StandIn = contextlib.nullcontext) -> None:
         """Say whether the calling thread answers a request from now on.

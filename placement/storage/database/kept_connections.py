@@ -55,6 +55,14 @@ class KeptConnections:
         """Return how many rest."""
         return len(self._resting)
 
+    def counts(self) -> tuple[int, int]:
+        """Return how many connections are in use, and how many are idle."""
+        pool = self._engine.pool
+        # a database in memory has one connection for all
+        if not isinstance(pool, QueuePool):
+            return 0, 1
+        return max(0, pool.checkedout() - len(self)), pool.checkedin() + len(self)
+
     @contextlib.contextmanager
     def taken(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         """Take a connection; after a failure the pool gets it back, and looks at it.

@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import Pool, QueuePool
 
 from placement.errors import LostRace
 from placement.storage.database.compiled import Awaited
@@ -33,10 +34,26 @@ Looking = Callable[[], AbstractContextManager[Any]]
 RowKey = tuple[str, int, str]
 #: seconds between two looks whether a row is free that no connection waits for
 LOOK_EVERY = 1.0
+#: SQLAlchemy's default for `max_overflow`
+_OVERFLOW = 10
+#: how many connections of an unbounded pool may wait
+_MOST_WAITING = 50
 
 
 class StillLocked(LostRace):
     """A row stayed locked for as long as a write waits for it, or others wait for it already."""
+
+
+def most_waiting(pool: Pool, overflow: int | None) -> int:
+    """Return how many connections of a pool may wait, so that other requests find some.
+
+    :param overflow: how many more than its size the pool opens; negative: any number
+    """
+    if not isinstance(pool, QueuePool):
+        return 0
+    overflow = _OVERFLOW if overflow is None else overflow
+    is_bounded = pool.size() > 0 and overflow >= 0
+    return (pool.size() + overflow) // 2 if is_bounded else _MOST_WAITING
 
 
 class LockWaits:

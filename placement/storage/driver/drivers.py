@@ -92,15 +92,10 @@ def note_failed(error: BaseException, text: str, stopped: bool) -> None:
     setattr(error, _STOPPED, stopped)
 
 
-def failed_text(error: BaseException) -> str | None:
-    """Return the statement of a message that failed; None: it isn't known."""
-    return getattr(error, _TEXT, None)
+def failed_statement(error: BaseException) -> tuple[str | None, bool]:
+    """Return the statement of a message that failed, and whether the last surely wasn't run.
 
-
-def stopped_before_the_last(error: BaseException) -> bool:
-    """Return whether the last statement of a message surely wasn't run.
-
-    So it is if the server has said that an earlier one failed, even if the connection was lost
-    afterwards.
+    The statement is None if it isn't known. The last one wasn't run if the server has said that an
+    earlier one failed, even if the connection was lost afterwards.
     """
-    return getattr(error, _STOPPED, False)
+    return getattr(error, _TEXT, None), getattr(error, _STOPPED, False)

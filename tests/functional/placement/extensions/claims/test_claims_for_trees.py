@@ -190,7 +190,7 @@ def test_those_that_wait_hold_one_connection_and_are_made_together(
     # the first of them has its turn
     eventually(lambda: lines.waiting(cloud.uuids["a"]) == 5, lambda: str(answers))
     # another is who has locked the tree; there is none between two waits
-    assert service.database.connections()[0] <= 2
+    assert service.database.kept.counts()[0] <= 2
     before = len(plans)
     locked()
     for thread in threads:

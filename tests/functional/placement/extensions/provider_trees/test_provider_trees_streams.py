@@ -149,7 +149,7 @@ def test_the_read_ends_when_the_client_has_left(filled, in_pages, spools):
     assert response.status_code == 503
     assert response.json["errors"][0]["code"] == "berth.search_abandoned"
     assert [one.closed for one in spools] == [True]
-    assert filled.database.connections()[0] == 0
+    assert filled.database.kept.counts()[0] == 0
 
 
 @pytest.mark.parametrize("in_memory", [10, spool.IN_MEMORY], ids=["on disk", "in memory"])
@@ -164,7 +164,7 @@ def test_a_client_that_leaves_amid_the_stream_holds_nothing(filled, spools, monk
     assert status == "200 OK"
     assert len(first) < int(dict(headers)["Content-Length"])
     # the transaction is over before the first byte is sent
-    assert filled.database.connections()[0] == 0
+    assert filled.database.kept.counts()[0] == 0
     pieces.close()
     assert [one.closed for one in spools] == [True]
 
