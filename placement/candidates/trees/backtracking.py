@@ -3,17 +3,22 @@
 A depth-first search: it gives one variable after the other a local, and keeps account of what is
 left, so it never extends an invalid beginning. It looks ahead once before it begins. Then it may
 come to a solution without any dead end, and looking ahead at each step would be in vain. So it does
-that from the first dead end on: bounds must allow a solution (`lookahead.py`), and of beginnings
-that differ in nothing but which of several equal providers they use, one is tried (`symmetry.py`).
+that from the first dead end on: bounds must allow a solution (`Lookahead`), and of beginnings that
+differ in nothing but which of several equal providers they use, one is tried (`symmetry.py`).
 """
 
+import bisect
+import collections
+import itertools
+import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from placement.candidates.budget import Budget
-from placement.candidates.tree_problem import Solution
+from placement.candidates.tree_problem import Solution, bits
 from placement.candidates.trees.assignment import Assignment, SearchPlan, plan
-from placement.candidates.trees.lookahead import Lookahead
+from placement.candidates.trees.bounds import can_supply
 from placement.candidates.trees.same_subtree import Subproblems, Top
 from placement.candidates.trees.symmetry import Symmetry
 
@@ -21,6 +26,10 @@ from placement.candidates.trees.symmetry import Symmetry
 _LOOKING = 20
 #: steps of the search that the budget notes together
 _STRIDE = 64
+#: sums up to this many units are told apart, one bit each
+_MOST_SUMS = 1 << 16
+#: for how many different rooms it is remembered what fits into them: bounds the memory
+_MOST_ROOMS = 2_000
 
 
 def solutions_of(
@@ -114,7 +123,7 @@ class _DeadEnds:
     """Remembers where one search found nothing; from the first dead end on it looks ahead."""
 
     def __init__(
-        self, planned: SearchPlan, assignment: Assignment, lookahead: Lookahead, budget: Budget
+        self, planned: SearchPlan, assignment: Assignment, lookahead: "Lookahead", budget: Budget
     ) -> None:
         self._plan, self._assignment = planned, assignment
         self._lookahead, self._budget = lookahead, budget
@@ -146,3 +155,165 @@ class _DeadEnds:
         """Give back what is remembered: the search is over."""
         self._budget.forget(len(self._states))
         self._states.clear()
+
+
+class Lookahead:
+    """Bounds: whether what is left can still serve the variables from a depth of a search on.
+
+    When a bound says no, there is no solution. The bounds are exact where all variables ask for
+    one unit, or for equal amounts. Unequal amounts are bin packing, which no bound decides in every
+    case.
+
+    Three variables want 3, 4 and 4 units of a class. Each of two providers can serve all of them.
+    For each amount the bounds count how many of the wants of at least that amount fit, and in the
+    end how much of the sum::
+
+        left of the class          7    5               6    5
+        at least 3: 3 wanted       2 +  1   enough      1 +  1   too few: hopeless
+        at least 4: 2 wanted       1 +  1   enough
+        sum:       11 wanted       7 +  4   enough
+
+    The provider with 5 units can give 4 of the sum, as no wants add up to 5. In both cases there
+    are 11 units or more, so a comparison of plain sums wouldn't tell them apart.
+
+    What the variables ask for is the same whenever the search comes to this depth, so it is
+    computed once.
+    """
+
+    def __init__(self, plan: SearchPlan) -> None:
+        self._variables, self._count = plan.variables, len(plan.locals)
+        #: by depth
+        self._ahead: dict[int, _Ahead] = {}
+
+    def is_hopeful(self, depth: int, assignment: Assignment) -> bool:
+        """Say whether bounds allow that the variables from `depth` on are all served."""
+        ahead = self._ahead.get(depth)
+        if ahead is None:
+            ahead = self._ahead[depth] = self._look(depth)
+        rooms, taken = assignment.rooms, assignment.taken
+        if ahead.exclusive:
+            free = ((able, 1 - (taken >> n & 1)) for n, able in enumerate(ahead.able))
+            if not can_supply(ahead.exclusive, free):
+                return False
+        return all(wants.may_fit(ahead.able, rooms, taken) for wants in ahead.classes)
+
+    def _look(self, depth: int) -> "_Ahead":
+        # a bit for each set of options: variables with the same options are of one kind
+        kinds: dict[int, int] = {}
+        able = [0] * self._count
+        exclusive: dict[int, int] = collections.Counter()
+        wants: dict[int, list[tuple[int, int]]] = {}
+        alone: dict[int, bool] = {}
+        for variable in self._variables[depth:]:
+            mask = variable.options
+            if mask not in kinds:
+                kinds[mask] = 1 << len(kinds)
+                for number in bits(mask):
+                    able[number] |= kinds[mask]
+            if variable.exclusive:
+                exclusive[kinds[mask]] += 1
+            for column, amount in variable.takes:
+                wants.setdefault(column, []).append((amount, kinds[mask]))
+                alone[column] = alone.get(column, True) and variable.exclusive
+        classes = [_Wants(column, asked, alone[column]) for column, asked in wants.items()]
+        return _Ahead(able, exclusive, classes)
+
+
+class _Ahead(NamedTuple):
+    """What the variables from one depth on ask for.
+
+    :param able: by local, the kinds of variables that it can serve, as bits
+    :param exclusive: how many variables of each kind need a local of their own
+    """
+
+    able: list[int]
+    exclusive: Mapping[int, int]
+    classes: "list[_Wants]"
+
+
+class _Wants:
+    """What variables ask of one class. A variable gets all of its amount from one local.
+
+    :param column: the number of the contested class
+    :param asked: (amount, kind) of each variable
+    :param alone: whether no local may serve two of them
+    """
+
+    def __init__(self, column: int, asked: list[tuple[int, int]], alone: bool) -> None:
+        self._column, self._alone = column, alone
+        self._amounts = sorted(amount for amount, _ in asked)
+        self._sums: dict[int, int] = collections.Counter()
+        for amount, kind in asked:
+            self._sums[kind] += amount
+        #: (amount, how many variables of each kind want at least that much), ascending
+        self._counts: list[tuple[int, dict[int, int]]] = []
+        for least in sorted(set(self._amounts)):
+            counts = collections.Counter(kind for amount, kind in asked if amount >= least)
+            self._counts.append((least, counts))
+        #: in the same order, the sums of the smallest one, two, … of those amounts: as many fit
+        #: into a room as sums are not larger than it
+        self._smallest = [
+            list(itertools.accumulate(amount for amount in self._amounts if amount >= least))
+            for least, _ in self._counts
+        ]
+        #: all sums are multiples of this
+        self._piece = math.gcd(*self._amounts)
+        self._reached = self._reachable()
+        self._known: dict[int, tuple[int, ...]] = {}
+
+    def _reachable(self) -> int | None:
+        """Return which sums some of the amounts have, as bits; None: they are too many.
+
+        Bit n stands for the sum of n pieces. Amounts 3, 4, 4: bits 0, 3, 4, 7, 8 and 11.
+        """
+        if sum(self._amounts) // self._piece > _MOST_SUMS:
+            return None
+        reached = 1
+        for amount in self._amounts:
+            reached |= reached << amount // self._piece
+        return reached
+
+    def may_fit(self, able: Sequence[int], rooms: Sequence[Sequence[int]], taken: int) -> bool:
+        """Say whether counts and sums allow that all wants are met.
+
+        :param able: by local, the kinds of variables that it can serve, as bits
+        :param rooms: by local, what is left of each contested class
+        :param taken: the locals that exclusive variables have, as bits
+        """
+        column = self._column
+        if self._alone:
+            gives = [
+                self._given(0 if taken >> n & 1 else room[column]) for n, room in enumerate(rooms)
+            ]
+        else:
+            gives = [self._given(room[column]) for room in rooms]
+        for at, (_, counts) in enumerate(self._counts):
+            if not can_supply(counts, ((able[n], given[at]) for n, given in enumerate(gives))):
+                return False
+        if len(self._counts) == 1:
+            # equal amounts: their number decides
+            return True
+        return can_supply(self._sums, ((able[n], given[-1]) for n, given in enumerate(gives)))
+
+    def _given(self, room: int) -> tuple[int, ...]:
+        """Return, for each amount, how many of the wants of at least that amount fit into the room.
+
+        The last number is the largest sum of amounts that fits.
+        """
+        given = self._known.get(room)
+        if given is None:
+            given = self._give(room)
+            if len(self._known) < _MOST_ROOMS:
+                self._known[room] = given
+        return given
+
+    def _give(self, room: int) -> tuple[int, ...]:
+        numbers = [bisect.bisect_right(sums, room) for sums in self._smallest]
+        if self._alone:
+            at = bisect.bisect_right(self._amounts, room)
+            return (*(min(number, 1) for number in numbers), self._amounts[at - 1] if at else 0)
+        if self._reached is None:
+            return (*numbers, room // self._piece * self._piece)
+        most = min(room // self._piece, self._reached.bit_length())
+        reached = self._reached & (1 << most + 1) - 1
+        return (*numbers, (reached.bit_length() - 1) * self._piece)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from placement.candidates.budget import Allowance, Budget, TooManyToCount
 from placement.candidates.tree_problem import Local, RequestShape, Solution, bits
 from placement.candidates.trees.assignment import Assignment, SearchPlan, plan
-from placement.candidates.trees.lookahead import Lookahead
+from placement.candidates.trees.backtracking import Lookahead
 from placement.candidates.trees.same_subtree import Subproblems, Top
 from placement.candidates.trees.symmetry import Symmetry
 

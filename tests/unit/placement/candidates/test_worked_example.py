@@ -14,7 +14,7 @@ from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import Search, search
 from placement.candidates.tree_problem import options_of
 from placement.candidates.trees.assignment import Assignment, plan
-from placement.candidates.trees.lookahead import Lookahead
+from placement.candidates.trees.backtracking import Lookahead
 from placement.extensions.explain.explanation import explain
 from tests.endless import endless
 

@@ -4,7 +4,7 @@ import pytest
 
 from placement.candidates.tree_problem import options_of
 from placement.candidates.trees.assignment import Assignment, plan
-from placement.candidates.trees.lookahead import Lookahead
+from placement.candidates.trees.backtracking import Lookahead
 from tests.unit.placement.candidates.tree_problems import devices_of, packing
 
 
