@@ -13,15 +13,16 @@ import itertools
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from placement.candidates.budget import Budget
-from placement.candidates.tree_problem import Solution, bits
+from placement.candidates.tree_problem import Local, RequestShape, Solution, bits, options_of
 from placement.candidates.trees.assignment import Assignment, SearchPlan, plan
 from placement.candidates.trees.bounds import can_supply
-from placement.candidates.trees.same_subtree import Subproblems, Top
+from placement.candidates.trees.same_subtree import Solve, Subproblems, Top
 from placement.candidates.trees.symmetry import Symmetry
 
+T = TypeVar("T")
 #: what a step of the search with a look ahead costs, in steps of the budget
 _LOOKING = 20
 #: steps of the search that the budget notes together
@@ -32,8 +33,28 @@ _MOST_SUMS = 1 << 16
 _MOST_ROOMS = 2_000
 
 
+class WholeProblem:
+    """The one subproblem where nothing is asked of subtrees, with the methods of `Subproblems`."""
+
+    def __init__(self, shape: RequestShape, locals_: Sequence[Local], budget: Budget) -> None:
+        self.shape, self.locals, self.budget = shape, locals_, budget
+        self.options = options_of(shape, locals_)
+
+    def each(self, solve: Solve[T], source: random.Random | None = None) -> Iterator[T]:
+        """Yield what `solve` finds."""
+        if all(self.options):
+            yield from solve(self.options, [])
+
+
+def subproblems_of(
+    shape: RequestShape, locals_: Sequence[Local], budget: Budget
+) -> Subproblems | WholeProblem:
+    """Return what goes through the subproblems of a search within one tree."""
+    return (Subproblems if shape.subtrees else WholeProblem)(shape, locals_, budget)
+
+
 def solutions_of(
-    subproblems: Subproblems, source: random.Random | None = None
+    subproblems: Subproblems | WholeProblem, source: random.Random | None = None
 ) -> Iterator[Solution]:
     """Yield all valid choices of a local for each variable (allocation-candidates.md 2.6).
 

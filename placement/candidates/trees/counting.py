@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from placement.candidates.budget import Allowance, Budget, TooManyToCount
 from placement.candidates.tree_problem import Local, RequestShape, Solution, bits
 from placement.candidates.trees.assignment import Assignment, SearchPlan, plan
-from placement.candidates.trees.backtracking import Lookahead
-from placement.candidates.trees.same_subtree import Subproblems, Top
+from placement.candidates.trees.backtracking import Lookahead, subproblems_of
+from placement.candidates.trees.same_subtree import Top
 from placement.candidates.trees.symmetry import Symmetry
 
 #: steps of the budget that one counted state costs
@@ -40,7 +40,7 @@ class CountedSolutions:
             if part.count:
                 yield part
 
-        self._parts = list(Subproblems(shape, locals_, budget).each(counted))
+        self._parts = list(subproblems_of(shape, locals_, budget).each(counted))
         #: how many solutions there are
         self.count = sum(part.count for part in self._parts)
 

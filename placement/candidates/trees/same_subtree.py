@@ -77,13 +77,8 @@ class Subproblems:
 
         :param source: tries tops in a random order; None: in their own
         """
-        if not all(self.options):
-            return
-        if not self.shape.subtrees:
-            yield from solve(self.options, [])
-            return
         if self._possible is None:
-            self._possible = self._narrow()
+            self._possible = all(self.options) and self._narrow()
         if not self._possible:
             return
         try:

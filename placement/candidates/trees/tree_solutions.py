@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from placement.candidates.budget import Allowance, Budget, SearchEnded
 from placement.candidates.slots import WholeSlot, WholeSlots
 from placement.candidates.tree_problem import RequestShape, Solution, TreeProblem
-from placement.candidates.trees.backtracking import solutions_of
+from placement.candidates.trees.backtracking import solutions_of, subproblems_of
 from placement.candidates.trees.counting import CountedSolutions
 from placement.candidates.trees.rejection_sampling import BlindDraws
-from placement.candidates.trees.same_subtree import Subproblems
 
 #: bytes that a solution takes while the search lasts: so many, and so many for each variable
 _SOLUTION, _CHOICE = 120, 8
@@ -29,7 +28,7 @@ class TreeSolutions:
 
     def __init__(self, problem: TreeProblem, budget: Budget) -> None:
         self.problem, self._budget = problem, budget
-        self._subproblems = Subproblems(problem.shape, problem.locals, budget)
+        self._subproblems = subproblems_of(problem.shape, problem.locals, budget)
         self._stream: Iterator[Solution] = solutions_of(self._subproblems)
         self._size = _SOLUTION + _CHOICE * len(problem.shape.variables)
         self._found: list[Solution] = []

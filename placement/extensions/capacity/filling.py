@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.tree_problem import Demand, Local, RequestShape, Solution, TreeProblem
-from placement.candidates.trees.backtracking import solutions_of
-from placement.candidates.trees.same_subtree import Subproblems
+from placement.candidates.trees.backtracking import solutions_of, subproblems_of
 
 #: amounts of each class, by local
 State = tuple[tuple[int, ...], ...]
@@ -175,7 +174,7 @@ class Filling:
         """Yield the ways to serve a request, without repetitions."""
         self._budget.spend(20 + 5 * len(state))
         seen: set[_Way] = set()
-        subproblems = Subproblems(self._shape, self._locals_in(state, units), self._budget)
+        subproblems = subproblems_of(self._shape, self._locals_in(state, units), self._budget)
         for solution in solutions_of(subproblems):
             way = self._way(solution)
             if way not in seen:

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from placement.candidates.budget import Budget
 from placement.candidates.tree_problem import Local, RequestShape, Variable
-from placement.candidates.trees.backtracking import solutions_of
-from placement.candidates.trees.same_subtree import Subproblems
+from placement.candidates.trees.backtracking import solutions_of, subproblems_of
 from tests.endless import endless
 
 VF, VGPU = 1, 2
@@ -96,4 +95,4 @@ def problems(draw):
 
 def solutions(shape, locals_, budget=None, source=None):
     """Yield the solutions of one tree."""
-    return solutions_of(Subproblems(shape, locals_, budget or endless()), source)
+    return solutions_of(subproblems_of(shape, locals_, budget or endless()), source)
