@@ -40,6 +40,8 @@ from placement.candidates.trees.tree_solutions import CandidateBatch
 from placement.errors import BadRequest
 
 LOG = logging.getLogger(__name__)
+#: in clouds of fewer slots, a search looks at the whole cloud at once
+_SMALL = 4_000
 _NOBODY, _ALL_IN_ORDER = StepListener(), Generation()
 
 
@@ -102,7 +104,8 @@ class Search:
     def candidates(self) -> FoundCandidates:
         """Find the candidates; return and raise what `search` does."""
         # who wants to hear of every tree can't be content with a few
-        few = () if self.listener.complete else subsets(self.snapshot, self.request, self._most)
+        at_once = self.snapshot.size < _SMALL or self.listener.complete
+        few = () if at_once else subsets(self.snapshot, self.request, self._most)
         try:
             for subset in few:
                 with contextlib.suppress(SubsetTooSmall):

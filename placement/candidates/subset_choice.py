@@ -25,8 +25,6 @@ from placement.candidates.cloud.tree_subset import TreeSubset, subset_of
 from placement.candidates.request import CandidateRequest, Group, Sets
 from placement.candidates.slots import WholeSlot, WholeSlots
 
-#: in clouds of fewer slots, a search looks at the whole cloud at once
-_SMALL = 4_000
 #: how many trees the first subset has: so many, or so many for each candidate that is wanted
 _FEWEST, _EACH = 64, 4
 #: how many times as many trees the subsets have
@@ -48,7 +46,7 @@ def subsets(
 
     :param most: how many candidates are enough; None: only all are
     """
-    if snapshot.size < _SMALL or not _knows_names(snapshot, request):
+    if not _knows_names(snapshot, request):
         return
     lending = _lending_roots(snapshot)
     if lending is None or (len(lending) and _asks_for_tree(request)):

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from placement.candidates import known_answers
+from placement.candidates import known_answers, search
 from placement.candidates import subset_choice as narrowing
 from placement.candidates.trees import tree_problems as trees
 from tests.extent import examples
@@ -85,7 +85,7 @@ def test_a_part_gives_the_answer_of_the_whole_cloud(stage, data, rare):
 
 def answer(stage, query, version, small, rare):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(narrowing, "_SMALL", small)
+        patch.setattr(search, "_SMALL", small)
         patch.setattr(narrowing, "_RARE", rare)
         response = stage.service.get(f"/allocation_candidates?{query}", version=f"1.{version}")
     detail = response.json.get("errors", [{}])[0].get("detail")

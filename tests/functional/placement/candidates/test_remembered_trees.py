@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from placement.candidates import subset_choice
+from placement.candidates import search, subset_choice
 from placement.candidates.trees import tree_problems
 from placement.handlers import allocation_candidates as handler
 from tests.functional.placement.service import Service
@@ -43,8 +43,9 @@ QUERIES = [
 @pytest.fixture
 def service(tmp_path, monkeypatch):
     """Return a service that begins each search with few trees."""
-    for name, value in {"SMALL": 0, "FEWEST": 2, "EACH": 1, "MOST": 1, "CHUNK": 2}.items():
+    for name, value in {"FEWEST": 2, "EACH": 1, "MOST": 1, "CHUNK": 2}.items():
         monkeypatch.setattr(subset_choice, f"_{name}", value)
+    monkeypatch.setattr(search, "_SMALL", 0)
     # as many trees as a subset has are looked at together
     monkeypatch.setattr(tree_problems, "_FIRST_CHUNK", 2)
     return Service(f"sqlite:///{tmp_path}/placement.db")

@@ -12,21 +12,15 @@ from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 
 TREES = 12
-FEW = {"SMALL": 0, "FEWEST": 4, "EACH": 1, "MOST": 2, "TIMES": (1, 2), "CHUNK": 4}
+FEW = {"FEWEST": 4, "EACH": 1, "MOST": 2, "TIMES": (1, 2), "CHUNK": 4}
 
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
     """Make small clouds large ones."""
-    for name, value in {
-        "SMALL": 0,
-        "FEWEST": 4,
-        "EACH": 1,
-        "MOST": 2,
-        "TIMES": (1, 2),
-        "CHUNK": 4,
-    }.items():
+    for name, value in FEW.items():
         monkeypatch.setattr(narrowing, f"_{name}", value)
+    monkeypatch.setattr(search, "_SMALL", 0)
     monkeypatch.setattr(trees, "_FIRST_CHUNK", 4)
 
 
@@ -71,7 +65,7 @@ def uuids(snapshot, found):
 
 def whole(monkeypatch, snapshot, request, generation=None):
     with monkeypatch.context() as patch:
-        patch.setattr(narrowing, "_SMALL", 1_000_000)
+        patch.setattr(search, "_SMALL", 1_000_000)
         return uuids(snapshot, search.search(snapshot, request, endless(), generation))
 
 
