@@ -45,9 +45,7 @@ class PreparedTexts:
     def __init__(
         self, blocks: dict[int, list[bytes | None]], joined: list[bytes | None], size: int
     ) -> None:
-        self._blocks = blocks
-        self._joined = joined
-        self.size = size
+        self._blocks, self._joined, self.size = blocks, joined, size
 
     @classmethod
     def unwritten(cls, size: int) -> "PreparedTexts":
@@ -84,25 +82,15 @@ class PreparedTexts:
         """
         if len(slots) < _FEW:
             return self.each(slots.tolist(), write)
-        numbers = slots >> _SHIFT
-        begins = np.flatnonzero(np.diff(numbers, prepend=-1))
-        ends = np.append(begins[1:], len(slots))
-        numbers = numbers[begins]
-        complete = (ends - begins) == whole[numbers]
         found: list[bytes] = []
-        for number, begin, end, all_of_it in zip(
-            numbers.tolist(), begins.tolist(), ends.tolist(), complete.tolist(), strict=True
-        ):
-            joined = self._joined[number] if all_of_it else None
-            if joined is not None:
-                found.append(joined)
+        for number, part in _by_block(slots):
+            if len(part) != whole[number]:
+                found += self.each(part.tolist(), write)
                 continue
-            texts = self.each(slots[begin:end].tolist(), write)
-            if all_of_it:
-                joined = self._joined[number] = SEPARATOR.join(texts)
-                found.append(joined)
-            else:
-                found += texts
+            joined = self._joined[number]
+            if joined is None:
+                joined = self._joined[number] = SEPARATOR.join(self.each(part.tolist(), write))
+            found.append(joined)
         return found
 
     def each(self, slots: list[int], write: Callable[[list[int]], Sequence[bytes]]) -> list[bytes]:
@@ -128,6 +116,15 @@ class PreparedTexts:
 def number_of_blocks(size: int) -> int:
     """Return how many blocks so many slots take."""
     return -(-size >> _SHIFT)
+
+
+def _by_block(slots: Slots) -> Iterator[tuple[int, Slots]]:
+    """Yield ascending slots block by block: the number of the block, and its slots."""
+    numbers = slots >> _SHIFT
+    begins = np.flatnonzero(np.diff(numbers, prepend=-1))
+    ends = [*begins[1:].tolist(), len(slots)]
+    for number, begin, end in zip(numbers[begins].tolist(), begins.tolist(), ends, strict=False):
+        yield number, slots[begin:end]
 
 
 def in_blocks(mask: Numbers) -> Numbers:
@@ -199,16 +196,17 @@ class Listing:
         found: list[Item] = []
         missing: list[int] = []
         blocks, joined = self._blocks, self._joined
-        for number, part, key in _by_block(slots):
-            known = joined.get(number)
+        for number, part in _by_block(slots):
+            key, known = part.tobytes(), joined.get(number)
             if joins and known is not None and known[0] == key:
                 found.append(known[1])
                 continue
             block = blocks.get(number, {})
-            here = [block.get(slot) for slot in part]
+            wanted = part.tolist()
+            here = [block.get(slot) for slot in wanted]
             items = [item for item in here if item is not None]
             if len(items) < len(here):
-                missing += [slot for slot, item in zip(part, here, strict=True) if item is None]
+                missing += [slot for slot, item in zip(wanted, here, strict=True) if item is None]
             elif not joins or len(items) < _FEW_LISTED:
                 found += items
             else:
@@ -223,18 +221,6 @@ def joined_items(items: Sequence[Item]) -> Item:
     moments = (item.newest for item in items)
     newest = max((moment for moment in moments if moment is not None), default=None)
     return Item(SEPARATOR.join([item.text for item in items]), newest)
-
-
-def _by_block(slots: Slots) -> Iterator[tuple[int, list[int], bytes]]:
-    """Yield the parts of ascending slots by block, as numbers and as bytes."""
-    ends = (*(np.flatnonzero(np.diff(slots >> _SHIFT)) + 1).tolist(), len(slots))
-    numbers, raw, size = slots.tolist(), slots.tobytes(), slots.itemsize
-    begin = 0
-    for end in ends:
-        if end > begin:
-            part = numbers[begin:end]
-            yield part[0] >> _SHIFT, part, raw[begin * size : end * size]
-        begin = end
 
 
 class Listings:
