@@ -22,41 +22,40 @@ import numpy as np
 
 from placement.candidates.cloud.columns import Numbers, Slots
 from placement.candidates.cloud.prepared_texts import SEPARATOR
-from placement.candidates.cloud.summaries import Summaries
 from placement.candidates.search import FoundCandidates
 from placement.candidates.slots import WholeSlot
 from placement.candidates.tree_problem import RequestShape
-from placement.candidates.trees.tree_solutions import CandidateBatch, ProblemFamily
+from placement.candidates.trees.tree_solutions import CandidateBatch
 from placement.microversions import Version
 from placement.storage.uuid_rows import LENGTH
 
 ALLOCATIONS_BY_PROVIDER: Version = (1, 12)
+TRAITS: Version = (1, 17)
+ALL_CLASSES: Version = (1, 27)
 NESTED: Version = (1, 29)
 MAPPINGS: Version = (1, 34)
 
 #: a hole while a template is made: the place of a provider in its tree, between zero characters
 _HOLE = re.compile("\0(\\d+)\0")
-_NO_UUID = bytes(LENGTH)
 #: fewer candidates than this are written one by one
 _FEW = 24
 #: texts of this many bytes aren't copied just to have fewer pieces
 _LARGE = 16_384
+#: how many sums of demands are remembered as text: bounds the memory of one answer
+_MOST_SUMS = 10_000
 
 
 def body(found: FoundCandidates, version: Version) -> list[bytes]:
     """Return the whole answer as the version shows it, in pieces."""
-    count = len(found)
-    if not count or found.shape is None:
+    if not len(found) or found.shape is None:
         return [b'{"allocation_requests": [], "provider_summaries": {}}']
     candidates = _Candidates(found, found.shape, version)
     texts = candidates.write()
     if found.shuffle is not None:
         found.shuffle.shuffle(texts)
-    summaries = Summaries(found.snapshot, version, _classes(found))
-    if version >= NESTED:
-        shown = summaries.of_trees(candidates.roots())
-    else:
-        shown = summaries.of_providers(candidates.used())
+    summaries = Summaries(found, version)
+    used = candidates.used()
+    shown = summaries.of_trees(used) if version >= NESTED else summaries.of_providers(used)
     return [
         b'{"allocation_requests": [',
         *_separated(texts),
@@ -71,22 +70,10 @@ def _separated(texts: list[bytes]) -> list[bytes]:
     if len(texts) == 1 or sum(map(len, texts)) < _LARGE:
         return [SEPARATOR.join(texts)]
     pieces: list[bytes] = []
-    small: list[bytes] = []
-    for text in texts:
-        if len(text) >= _LARGE:
-            if small:
-                pieces.append(SEPARATOR.join([*small, b""]))
-                small = []
+    for are_large, some in itertools.groupby(texts, lambda text: len(text) >= _LARGE):
+        for text in some if are_large else [SEPARATOR.join(some)]:
             pieces += [text, SEPARATOR]
-        else:
-            small.append(text)
-    if small:
-        return [*pieces, SEPARATOR.join(small)]
     return pieces[:-1]
-
-
-def _classes(found: FoundCandidates) -> frozenset[str]:
-    return frozenset(name for group in found.request.groups for name in group.resources)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -124,10 +111,7 @@ class _Candidates:
         """Write the candidates as JSON, one or many at a time."""
         texts: list[bytes] = []
         for batch in self._found.batches:
-            if len(batch) == 1:
-                texts.append(self._single(batch))
-            else:
-                texts += self._several(batch)
+            texts += [self._single(batch)] if len(batch) == 1 else self._several(batch)
         return texts
 
     def used(self) -> Slots:
@@ -138,21 +122,12 @@ class _Candidates:
         chosen[list(self._lent)] = True
         return np.flatnonzero(chosen).astype(np.int32)
 
-    def roots(self) -> Slots:
-        """Return, after `write`, the roots of the providers of allocations, ascending."""
-        forest = self._found.snapshot.forest
-        if not forest.nested:
-            return self.used()
-        chosen = np.zeros(forest.size, np.bool_)
-        chosen[forest.root[self.used()]] = True
-        return np.flatnonzero(chosen).astype(np.int32)
-
     def _single(self, batch: CandidateBatch) -> bytes:
         root = int(batch.family.roots[0])
         known = self._bound.get(root)
         if known is None:
             slots = batch.family.slots(0)
-            writer = self._writer.bound([self._register.uuids[slot] for slot in slots])
+            writer = BoundWriter(self._writer, [self._register.uuids[slot] for slot in slots])
             known = self._bound[root] = writer, slots
         writer, slots = known
         solution = batch.solution
@@ -160,33 +135,23 @@ class _Candidates:
         return writer.write(solution).encode()
 
     def _several(self, batch: CandidateBatch) -> list[bytes]:
-        family = batch.family
-        key = (family.solutions, batch.solution)
+        members, uuids = batch.family.members, self._register.uuids
+        key = (batch.family.solutions, batch.solution)
         template = self._templates.get(key)
         if template is None:
-            template = self._templates[key] = self._template(batch)
-        self._used += [family.members[:, place] for place in template.used]
+            template = self._templates[key] = template_of(batch, self._writer, uuids)
+        self._used += [members[:, place] for place in template.used]
         self._lent.update(template.lent)
-        if len(family) < _FEW or not self._register.uuids.even:
-            return self._one_by_one(template, family)
-        return self._as_table(template, family)
-
-    def _one_by_one(self, template: Template, family: ProblemFamily) -> list[bytes]:
-        form = "%s".join(piece.replace("%", "%%") for piece in template.pieces)
-        uuids, fillers = self._register.uuids, template.fillers
-        return [
-            (form % tuple([uuids[slots[place]] for place in fillers])).encode()
-            for slots in family.members.tolist()
-        ]
-
-    def _as_table(self, template: Template, family: ProblemFamily) -> list[bytes]:
-        table = byte_table(template, family.members, self._register.uuids.rows)
+        if len(members) < _FEW or not uuids.even:
+            form = "%s".join(piece.replace("%", "%%") for piece in template.pieces)
+            return [
+                (form % tuple([uuids[slots[place]] for place in template.fillers])).encode()
+                for slots in members.tolist()
+            ]
+        table = byte_table(template, members, uuids.rows)
         if self._one_each:
             return [line.tobytes() for line in table[:, : -len(SEPARATOR)]]
         return [table.reshape(-1)[: -len(SEPARATOR)].tobytes()]
-
-    def _template(self, batch: CandidateBatch) -> Template:
-        return template_of(batch, self._writer, self._register.uuids)
 
 
 def template_of(batch: CandidateBatch, writer: "SolutionWriter", uuids: Sequence[str]) -> Template:
@@ -198,7 +163,7 @@ def template_of(batch: CandidateBatch, writer: "SolutionWriter", uuids: Sequence
     own = len(solutions.places)
     names = [f"\0{place}\0" for place in solutions.places]
     names += [uuids[slot] for slot in solutions.lent]
-    pieces = _HOLE.split(writer.bound(names).write(solution))
+    pieces = _HOLE.split(BoundWriter(writer, names).write(solution))
     used = writer.used(solution)
     return Template(
         tuple(pieces[::2]),
@@ -217,7 +182,7 @@ def byte_table(template: Template, members: Slots, uuids: Numbers) -> Numbers:
     :param uuids: by slot, a row of bytes each
     """
     pieces = [piece.encode() for piece in template.pieces]
-    row = _NO_UUID.join(pieces) + SEPARATOR
+    row = bytes(LENGTH).join(pieces) + SEPARATOR
     table = np.empty((len(members), len(row)), np.uint8)
     table[:] = np.frombuffer(row, np.uint8)
     at = 0
@@ -243,17 +208,12 @@ class SolutionWriter:
         self.suffixed = [
             (n, f'{json.dumps(v.suffix)}: ["') for n, v in enumerate(shape.variables) if v.suffix
         ]
-        if version >= ALLOCATIONS_BY_PROVIDER:
-            self.frame = ('{"allocations": {', "}")
-            self.entry = '"%s": {"resources": %s}'
-        else:
+        self.frame = ('{"allocations": {', "}")
+        self.entry = '"%s": {"resources": %s}'
+        if version < ALLOCATIONS_BY_PROVIDER:
             self.frame = ('{"allocations": [', "]")
             self.entry = '{"resource_provider": {"uuid": "%s"}, "resources": %s}'
         self._sums: dict[tuple[int, ...], str] = {}
-
-    def bound(self, uuids: Sequence[str]) -> "BoundWriter":
-        """Return a writer of candidates whose locals have these uuids."""
-        return BoundWriter(self, uuids)
 
     def used(self, solution: Sequence[int]) -> list[int]:
         """Return the locals that something is allocated from."""
@@ -317,5 +277,68 @@ class BoundWriter:
         ]
 
 
-#: how many sums of demands are remembered as text: bounds the memory of one answer
-_MOST_SUMS = 10_000
+class Summaries:
+    """Writes summaries of providers as a version shows them; the snapshot keeps those of trees."""
+
+    def __init__(self, found: FoundCandidates, version: Version) -> None:
+        self._snapshot, self._version = found.snapshot, version
+        self._requested = found.request.demand
+
+    def of_trees(self, slots: Slots) -> list[bytes]:
+        """Return the members of an object, one or many at a time: all of some providers' trees."""
+        forest, texts = self._snapshot.forest, self._snapshot.tree_texts
+        if not forest.nested:
+            return texts.of(slots, forest.roots_of_blocks, self.of_providers)
+        are_roots = np.zeros(self._snapshot.size, np.bool_)
+        are_roots[forest.root[slots]] = True
+        roots = np.flatnonzero(are_roots).astype(np.int32)
+        return texts.of(roots, forest.roots_of_blocks, self._trees)
+
+    def _trees(self, roots: Sequence[int]) -> list[bytes]:
+        trees = [self._snapshot.forest.members(root).tolist() for root in roots]
+        everybody = [slot for tree in trees for slot in tree]
+        texts = iter(self._snapshot.texts.each(everybody, self.of_providers))
+        return [SEPARATOR.join(itertools.islice(texts, len(tree))) for tree in trees]
+
+    def of_providers(self, slots: Sequence[int] | Slots) -> list[bytes]:
+        """Return the members of an object: just these providers."""
+        snapshot, version = self._snapshot, self._version
+        uuids = snapshot.register.uuids
+        at = np.array(slots, np.int32)
+        texts, resources = [], self._resources(at)
+        parents = snapshot.forest.parent[at].tolist()
+        roots = snapshot.forest.root[at].tolist()
+        for slot, stock, parent, root in zip(at.tolist(), resources, parents, roots, strict=True):
+            text = f'"{uuids[slot]}": {{"resources": {{{stock}}}'
+            if version >= TRAITS:
+                text += f', "traits": {self._traits(snapshot.traits_of[slot])}'
+            if version >= NESTED:
+                above = "null" if parent < 0 else f'"{uuids[parent]}"'
+                text += f', "parent_provider_uuid": {above}, "root_provider_uuid": "{uuids[root]}"'
+            texts.append((text + "}").encode())
+        return texts
+
+    def _traits(self, ids: tuple[int, ...]) -> str:
+        names = self._snapshot.names.traits
+        return self._snapshot.remembered(
+            ("traits", ids), lambda: json.dumps([names[key] for key in ids])
+        )
+
+    def _resources(self, slots: Slots) -> list[str]:
+        """Return the inventories of each provider, class by class over all of them."""
+        snapshot = self._snapshot
+        by_class: dict[int, list[int]] = {}
+        for number, classes in enumerate(snapshot.classes_of.take(slots)):
+            for class_id in classes:
+                by_class.setdefault(class_id, []).append(number)
+        texts: list[list[str]] = [[] for _ in slots]
+        for class_id, numbers in sorted(by_class.items()):
+            name, column = snapshot.names.classes[class_id], snapshot.columns[class_id]
+            if self._version < ALL_CLASSES and name not in self._requested:
+                continue
+            shown, places = json.dumps(name), column.find(slots[numbers])[1]
+            used = column.usage.take(places).tolist()
+            for number, place, taken in zip(numbers, places.tolist(), used, strict=True):
+                capacity = column.capacity(place)
+                texts[number].append(f'{shown}: {{"capacity": {capacity}, "used": {taken}}}')
+        return [", ".join(parts) for parts in texts]

@@ -44,7 +44,6 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "candidates.slots",
             "candidates.tree_problem",
             "domain",
-            "microversions",
             "storage.feed.change_feed",
             "storage.uuid_rows",
         },
