@@ -20,13 +20,6 @@ import random
 from collections.abc import Iterable, Sequence
 
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
-from placement.candidates.candidate_stream import (
-    CandidateStream,
-    FirstCandidates,
-    check_size,
-    first,
-    text_size,
-)
 from placement.candidates.cloud.snapshot import AllTrees, SearchedTrees, Snapshot
 from placement.candidates.ended_search import error_of, what_ended
 from placement.candidates.masks.filter import FilteredGroup, GroupFilter, root_filter
@@ -36,7 +29,14 @@ from placement.candidates.sampling import Draw, Reservoir
 from placement.candidates.subset_choice import subsets
 from placement.candidates.tree_problem import RequestShape
 from placement.candidates.trees.tree_problems import Anchors, AnchorTrees, SubsetTooSmall
-from placement.candidates.trees.tree_solutions import CandidateBatch
+from placement.candidates.trees.tree_solutions import (
+    CandidateBatch,
+    CandidateStream,
+    FirstCandidates,
+    check_size,
+    first,
+    text_size,
+)
 from placement.errors import BadRequest
 
 LOG = logging.getLogger(__name__)
@@ -125,7 +125,9 @@ class Search:
             return FoundCandidates(self.snapshot, self.request)
         if trees.lacks_singles and len(anchors.simple) < (self._most or 0):
             raise SubsetTooSmall
-        return self._limited(CandidateStream(anchors, self.budget), trees)
+        shape, repeats = anchors.trees.shape, bool(anchors.trees.lenders)
+        stream = CandidateStream(shape, anchors.families, repeats, self.budget)
+        return self._limited(stream, trees)
 
     def anchors(
         self, trees: SearchedTrees | None = None, most: int | None = None

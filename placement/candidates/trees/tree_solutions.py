@@ -1,15 +1,23 @@
-"""One problem and its solutions, shared by all trees that have it.
+"""The solutions of problems, and the candidates that they are in all trees with these problems.
 
 A cloud has many equal hosts. Their trees are one `ProblemFamily`, whose problem is solved once. A
 solution of the problem is a candidate in each of these trees: together they are a `CandidateBatch`.
+A `CandidateStream` has the candidates of all trees in their order.
 """
 
 import dataclasses
+import itertools
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from placement.candidates.budget import Allowance, Budget, SearchEnded
+from placement.candidates.budget import (
+    Allowance,
+    Budget,
+    OutOfMemory,
+    SearchEnded,
+    TooManyToCount,
+)
 from placement.candidates.slots import WholeSlot, WholeSlots
 from placement.candidates.tree_problem import RequestShape, Solution, TreeProblem
 from placement.candidates.trees.backtracking import solutions_of, subproblems_of
@@ -18,6 +26,12 @@ from placement.candidates.trees.rejection_sampling import BlindDraws
 
 #: bytes that a solution takes while the search lasts: so many, and so many for each variable
 _SOLUTION, _CHOICE = 120, 8
+#: bytes of a candidate's text: of each, of each group, of each class; UUIDs included
+_TEXT, _GROUP_TEXT, _CLASS_TEXT = 40, 105, 25
+#: bytes that a batch takes
+_BATCH = 200
+#: how many states of the search a count may visit, to find out whether an answer is too large
+_COUNTED = 2_000
 
 
 class TreeSolutions:
@@ -34,7 +48,6 @@ class TreeSolutions:
         self._found: list[Solution] = []
         self._ended: SearchEnded | None = None
         self._counted: CountedSolutions | None = None
-        self._draws: BlindDraws | None = None
         #: where in its tree each of its own locals stands; lent locals come behind these
         self.places = problem.places
         #: the slots in the whole cloud of the sharing providers from other trees
@@ -75,11 +88,9 @@ class TreeSolutions:
     def count(self, allowance: Allowance | None = None) -> int:
         """Return how many solutions there are, without finding them. Raises TooManyToCount."""
         if self._counted is None:
-            problem = self.problem
+            shape, locals_ = self.problem.shape, self.problem.locals
             try:
-                self._counted = CountedSolutions(
-                    problem.shape, problem.locals, self._budget, allowance
-                )
+                self._counted = CountedSolutions(shape, locals_, self._budget, allowance)
             except SearchEnded as ended:
                 ended.problem = self
                 raise
@@ -93,9 +104,7 @@ class TreeSolutions:
 
     def draws(self) -> BlindDraws:
         """Return what draws one provider for each variable, whether they fit together or not."""
-        if self._draws is None:
-            self._draws = BlindDraws(self.problem.shape, self.problem.locals, self._budget)
-        return self._draws
+        return BlindDraws(self.problem.shape, self.problem.locals, self._budget)
 
     def any_one(self, source: random.Random) -> Solution | None:
         """Return a random solution, some more probable than others; None if there is none."""
@@ -120,10 +129,7 @@ class TreeSolutions:
 
 
 class SingleProviderSolution:
-    """The one solution where a tree is one provider that serves all variables.
-
-    It needs no search. Its methods are those of `TreeSolutions`.
-    """
+    """`TreeSolutions` without a search: the tree is one provider, which serves all variables."""
 
     lends = False
     root: WholeSlot | None = None
@@ -142,29 +148,19 @@ class SingleProviderSolution:
         """Return one provider for each variable."""
         return [(variable.suffix, 1) for variable in self._shape.variables]
 
-    def combinations(self) -> int:
-        """Return one."""
-        return 1
-
     def count(self, allowance: Allowance | None = None) -> int:
         """Return one."""
         return 1
 
-    def ranked(self, rank: int) -> Solution:
+    def ranked(self, _: object) -> Solution:
         """Return the only solution."""
         return self._solution
+
+    combinations, any_one, most_sparing = count, ranked, ranked
 
     def draws(self) -> BlindDraws:
         """Return nothing to draw from: one solution can always be counted."""
         return BlindDraws(self._shape, (), self._budget)
-
-    def any_one(self, source: random.Random) -> Solution | None:
-        """Return the only solution."""
-        return self._solution
-
-    def most_sparing(self, most: int) -> Solution | None:
-        """Return the only solution."""
-        return self._solution
 
     def only_shared(self, solution: Solution) -> bool:
         """Say that the provider is the tree's own."""
@@ -213,3 +209,140 @@ class CandidateBatch:
     def chosen(self, which: slice | list[int]) -> "CandidateBatch":
         """Return some of the candidates."""
         return CandidateBatch(self.family.chosen(which), self.solution)
+
+
+class CandidateStream:
+    """The candidates of some trees, each candidate once.
+
+    A candidate that takes nothing but sharing providers may be found in several trees. The first of
+    these trees keeps it.
+
+    :param families: returns the trees, those with the same problem together
+    :param repeats: whether several trees may have the same candidate
+    """
+
+    def __init__(
+        self,
+        shape: RequestShape,
+        families: Callable[[], Iterator[ProblemFamily]],
+        repeats: bool,
+        budget: Budget,
+    ) -> None:
+        self.shape, self.families, self.repeats = shape, families, repeats
+        self._budget = budget
+        #: the providers of candidates that several trees may have
+        self._seen: set[tuple[int, ...]] = set()
+
+    def interleaved(self) -> Iterator[CandidateBatch]:
+        """Yield one candidate of each tree, then a second of each, and so on."""
+        families: Iterable[ProblemFamily] = self.families()
+        for number in itertools.count():
+            more = []
+            for family in families:
+                solution = family.solutions.at(number)
+                if solution is not None:
+                    more.append(family)
+                    yield from self._new(CandidateBatch(family, solution))
+            if not more:
+                return
+            families = more
+
+    def one_by_one(self) -> Iterator[CandidateBatch]:
+        """Yield all candidates of a tree, then those of the next."""
+        for family in self.families():
+            trees = [family]
+            if family.solutions.at(1) is not None:
+                trees = [family.chosen([number]) for number in range(len(family))]
+            for tree in trees:
+                number = 0
+                while (solution := tree.solutions.at(number)) is not None:
+                    yield from self._new(CandidateBatch(tree, solution))
+                    number += 1
+
+    def _new(self, batch: CandidateBatch) -> Iterator[CandidateBatch]:
+        """Yield the candidates of the batch that no tree before had."""
+        family, solution = batch.family, batch.solution
+        if not family.solutions.only_shared(solution):
+            # it has a provider of this very tree, so no other tree has the same candidate
+            yield batch
+            return
+        new = []
+        for number in range(len(family)):
+            slots = family.slots(number)
+            used = tuple(slots[local] for local in solution)
+            self._budget.spend()
+            if used not in self._seen:
+                self._budget.keep(_BATCH, family.solutions)
+                self._seen.add(used)
+                new.append(number)
+        if new:
+            yield batch.chosen(new)
+
+
+def text_size(shape: RequestShape) -> int:
+    """Return about how many bytes a candidate takes in the answer."""
+    classes = sum(len(variable.demand) for variable in shape.variables)
+    return _TEXT + _GROUP_TEXT * len(shape.variables) + _CLASS_TEXT * classes
+
+
+def check_size(stream: CandidateStream, budget: Budget, size: int) -> None:
+    """Raise OutOfMemory if a count shows that there are more candidates than can be kept.
+
+    Without a limit the answer has all candidates. So a search that can't keep them should end
+    before it finds them one by one.
+
+    :param size: bytes that each of them takes
+    """
+    total, allowance = 0, Allowance(_COUNTED)
+    for family in stream.families():
+        solutions = family.solutions
+        # with sharing providers, several trees may have the same candidates. A tree has none twice,
+        # so there are at least the candidates of one tree
+        trees = 1 if stream.repeats else len(family)
+        if budget.has_room_for(solutions.combinations() * trees * size):
+            continue
+        try:
+            count = solutions.count(allowance) * trees
+        except TooManyToCount:
+            return
+        total = max(total, count) if stream.repeats else total + count
+        if not budget.has_room_for(total * size):
+            raise OutOfMemory(solutions, total)
+
+
+def first(batches: Iterable[CandidateBatch], most: int | None) -> Iterator[CandidateBatch]:
+    """Yield the first so many candidates; None: all."""
+    for batch in batches:
+        if most is not None and len(batch) >= most:
+            yield batch.chosen(slice(most))
+            return
+        yield batch
+        if most is not None:
+            most -= len(batch)
+
+
+class FirstCandidates:
+    """The first candidates of a stream.
+
+    :param most: how many are wanted; None: all
+    :param size: bytes that each of them takes
+    """
+
+    def __init__(
+        self, batches: Iterable[CandidateBatch], most: int | None, budget: Budget, size: int
+    ) -> None:
+        self._stream, self._most, self._budget, self._size = batches, most, budget, size
+        self._batches: list[CandidateBatch] = []
+
+    def __len__(self) -> int:
+        return sum(len(batch) for batch in self._batches)
+
+    def run(self) -> None:
+        """Take them. What is taken stays, even if the budget ends the search."""
+        for batch in first(self._stream, self._most):
+            self._budget.keep(_BATCH + self._size * len(batch), batch.family.solutions)
+            self._batches.append(batch)
+
+    def batches(self) -> list[CandidateBatch]:
+        """Return what was taken."""
+        return self._batches

@@ -13,8 +13,8 @@ from placement.candidates.budget import (
     OutOfTime,
     TooManyToCount,
 )
-from placement.candidates.candidate_stream import check_size, text_size
 from placement.candidates.ended_search import error_of, what_ended
+from placement.candidates.trees.tree_solutions import check_size, text_size
 
 
 class Clock:
