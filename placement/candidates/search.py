@@ -1,4 +1,4 @@
-"""The chain from a request to its candidates (architecture.rst D5).
+"""The chain from a request to its candidates (architecture.rst D5), and answers known from before.
 
 Each step narrows what the next one looks at, so that the costly steps see little::
 
@@ -10,22 +10,29 @@ Each step narrows what the next one looks at, so that the costly steps see littl
       CandidateStream    problems                   → their solutions: the candidates, in order
       Search._limited    as many as are wanted, or a random choice
 
-doc/candidate_search.rst follows an example.
+doc/candidate_search.rst follows an example. A scheduler repeats the queries of a few flavors, while
+claims change the usage of other trees: so answers are kept, and given again for as long as nothing
+changes that they depend on.
 """
 
 import contextlib
 import dataclasses
 import logging
 import random
-from collections.abc import Iterable, Sequence
+import weakref
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
 
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
+from placement.candidates.cloud.columns import Numbers
 from placement.candidates.cloud.snapshot import AllTrees, SearchedTrees, Snapshot
 from placement.candidates.ended_search import error_of, what_ended
 from placement.candidates.masks.filter import FilteredGroup, GroupFilter, root_filter
 from placement.candidates.masks.mask_steps import StepListener
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.sampling import Draw, Reservoir
+from placement.candidates.slots import SearchedSlots
 from placement.candidates.subset_choice import subsets
 from placement.candidates.tree_problem import RequestShape
 from placement.candidates.trees.tree_problems import Anchors, AnchorTrees, SubsetTooSmall
@@ -42,6 +49,8 @@ from placement.errors import BadRequest
 LOG = logging.getLogger(__name__)
 #: in clouds of fewer slots, a search looks at the whole cloud at once
 _SMALL = 4_000
+#: how many answers are kept, and the largest ones: bytes of text, providers whose usage is compared
+_MOST, _LONGEST, _WIDEST = 64, 65_536, 4_096
 _NOBODY, _ALL_IN_ORDER = StepListener(), Generation()
 
 
@@ -253,3 +262,65 @@ class Search:
         problems = AnchorTrees(trees, alone, [group], self.budget)
         families = problems.families(*problems.split(group.roots))
         return any(family.solutions.at(0) is not None for family in families)
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class _KnownAnswer:
+    """An answer, which is right if the usage of a few hundred providers is as it was.
+
+    :param usage: by class id, places in its column, and the usage of these inventories
+    :param last: the snapshot for which the answer was found, or found right, at last
+    """
+
+    count: int
+    pieces: list[bytes]
+    usage: list[tuple[int, Numbers, Numbers]]
+    last: "weakref.ref[Snapshot]"
+
+    def is_right(self, snapshot: Snapshot) -> bool:
+        """Say whether a search of the snapshot, which has the same memo, would give the answer."""
+        if self.last() is snapshot:
+            return True
+        columns = snapshot.columns
+        for class_id, places, used in self.usage:
+            if not np.array_equal(columns[class_id].usage.take(places), used):
+                return False
+        self.last = weakref.ref(snapshot)
+        return True
+
+
+def known_answer(snapshot: Snapshot, question: Hashable) -> tuple[int, list[bytes]] | None:
+    """Return the number of candidates and the body, in pieces, if they are known."""
+    found = _answers(snapshot).get(question)
+    return (found.count, found.pieces) if found and found.is_right(snapshot) else None
+
+
+def keep_answer(question: Hashable, found: FoundCandidates, pieces: list[bytes]) -> None:
+    """Keep an answer, if that can be.
+
+    It depends on the usage of the trees in which the search ended, and on names, forest,
+    inventories, traits and aggregates. It is kept in the snapshot's memo, which a change of
+    anything but usage empties.
+
+    :param question: all that the answer depends on beside the cloud
+    """
+    trees = found.trees
+    if trees is None or trees.by_usage or trees.cloud.size > _WIDEST:
+        return
+    if not len(found) or not found.finished or sum(map(len, pieces)) > _LONGEST:
+        return
+    slots = trees.in_whole(SearchedSlots(np.arange(trees.cloud.size, dtype=np.int32)))
+    answers = _answers(found.snapshot)
+    if len(answers) >= _MOST:
+        answers.clear()
+    usage = []
+    for class_id, column in found.snapshot.columns.items():
+        there, at = column.find(slots)
+        if there.any():
+            usage.append((class_id, at[there], column.usage.take(at[there])))
+    answers[question] = _KnownAnswer(len(found), pieces, usage, weakref.ref(found.snapshot))
+
+
+def _answers(snapshot: Snapshot) -> dict[Hashable, _KnownAnswer]:
+    answers: dict[Hashable, _KnownAnswer] = snapshot.remembered("answers", dict)
+    return answers

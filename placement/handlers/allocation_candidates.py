@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from oslo_config import cfg
 
-from placement.candidates import known_answers, render
+from placement.candidates import render
 from placement.candidates.budget import Budget
 from placement.candidates.request import CandidateRequest, Generation, Group
-from placement.candidates.search import search
+from placement.candidates.search import keep_answer, known_answer, search
 from placement.domain.uuids import is_uuid_like
 from placement.errors import BadQuery, BadQueryValue, BadRequest, DuplicateKey, MissingValue
 from placement.handlers.filter_grammar import (
@@ -61,7 +61,7 @@ def list_all(call: Call) -> Answer:
     # the request is its text as the version reads it; a random choice differs each time
     question = text, call.version, generation
     is_repeatable = generation.seed is None and len(text) <= _LONGEST_KEPT
-    known = known_answers.known(snapshot, question) if is_repeatable else None
+    known = known_answer(snapshot, question) if is_repeatable else None
     reason = None
     if known is None:
         found = search(snapshot, request, budget_of(call), generation)
@@ -76,7 +76,7 @@ def list_all(call: Call) -> Answer:
     if known is None:
         pieces = render.body(found, call.version)
         if is_repeatable:
-            known_answers.keep(question, found, pieces)
+            keep_answer(question, found, pieces)
     return call.reply(pieces=pieces, modified=NOW)
 
 

@@ -6,9 +6,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from placement.candidates import known_answers, search
+from placement.candidates import search
 from placement.candidates import subset_choice as narrowing
 from placement.candidates.trees import tree_problems as trees
+from placement.handlers import allocation_candidates as handler
 from tests.extent import examples
 from tests.properties.stage import Stage, sqlite_in
 from tests.properties.twin import World
@@ -38,7 +39,7 @@ WAYS = {
 def stage(request, tmp_path_factory):
     """Few trees are looked at together, and parts have few of them. No answer is given again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known_answers, "known", lambda *_: None)
+        patch.setattr(handler, "known_answer", lambda *_: None)
         patch.setattr(trees, "_FIRST_CHUNK", 3)
         patch.setattr(trees, "_LAST_CHUNK", 4)
         for name, value in {

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.candidates import known_answers, sampling
+from placement.candidates import sampling
 from placement.candidates.budget import Budget
 from placement.candidates.request import CandidateRequest, Generation, Group
-from placement.candidates.search import search
+from placement.candidates.search import keep_answer, known_answer, search
 from placement.errors import SearchUnfinished
 from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
@@ -297,8 +297,8 @@ class Answered(list):
 @pytest.mark.parametrize(("count", "finished"), [(2, True), (2, False), (0, True)])
 def test_an_answer_is_kept_if_there_is_one_and_it_is_whole(count, finished):
     found = Answered(count, finished)
-    known_answers.keep("question", found, [b"text"])
+    keep_answer("question", found, [b"text"])
 
-    known = known_answers.known(found.snapshot, "question")
+    known = known_answer(found.snapshot, "question")
 
     assert known == ((2, [b"text"]) if count and finished else None)
