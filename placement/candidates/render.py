@@ -282,7 +282,8 @@ class Summaries:
 
     def __init__(self, found: FoundCandidates, version: Version) -> None:
         self._snapshot, self._version = found.snapshot, version
-        self._requested = found.request.demand
+        #: the classes that are shown; None: all
+        self._shown = None if version >= ALL_CLASSES else found.request.demand
 
     def of_trees(self, slots: Slots) -> list[bytes]:
         """Return the members of an object, one or many at a time: all of some providers' trees."""
@@ -334,7 +335,7 @@ class Summaries:
         texts: list[list[str]] = [[] for _ in slots]
         for class_id, numbers in sorted(by_class.items()):
             name, column = snapshot.names.classes[class_id], snapshot.columns[class_id]
-            if self._version < ALL_CLASSES and name not in self._requested:
+            if self._shown is not None and name not in self._shown:
                 continue
             shown, places = json.dumps(name), column.find(slots[numbers])[1]
             used = column.usage.take(places).tolist()
