@@ -61,6 +61,9 @@ OLDEST: Version = min(HISTORY)
 NEWEST: Version = max(HISTORY)
 #: first version whose responses have Last-Modified and Cache-Control
 SINCE_CACHE_HEADERS: Version = (1, 15)
+#: first versions whose queries may forbid traits, and ask for any of several
+SINCE_FORBIDDEN_TRAITS: Version = (1, 22)
+SINCE_ANY_TRAITS: Version = (1, 39)
 #: first version whose errors have a code
 SINCE_CODES: Version = (1, 23)
 _NAMES = [f"{major}.{minor}" for major, minor in HISTORY]

@@ -17,21 +17,21 @@ from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.search import keep_answer, known_answer, search
 from placement.domain.uuids import is_uuid_like
 from placement.errors import BadQuery, BadQueryValue, BadRequest, DuplicateKey, MissingValue
-from placement.handlers.filter_grammar import (
+from placement.http.call import NOW, Answer, Call
+from placement.http.environ import CANDIDATES, SEARCH
+from placement.http.query import (
+    Query,
+    checked_query,
     parse_all_traits,
     parse_member_of,
     parse_resources,
     parse_traits,
 )
-from placement.http.call import NOW, Answer, Call
-from placement.http.environ import CANDIDATES, SEARCH
-from placement.http.query import Query, checked_query
 from placement.metrics.families import OF_GROUP, TOGETHER
-from placement.microversions import Version
+from placement.microversions import SINCE_FORBIDDEN_TRAITS, Version
 from placement.schemas import allocation_candidates as schemas
 from placement.schemas.filters import (
     FORBIDDEN_AGGREGATES,
-    FORBIDDEN_TRAITS,
     REPEATED_MEMBER_OF,
     SUBTREES,
 )
@@ -136,7 +136,7 @@ def _read(text: str, version: Version) -> CandidateRequest:
         _check_subtree_groups(groups, subtrees)
     elif version >= GROUPS:
         _check_resources(groups)
-    if version >= FORBIDDEN_TRAITS:
+    if version >= SINCE_FORBIDDEN_TRAITS:
         _check_conflicts(groups)
     policy = _policy(query)
     if policy is None and sum(bool(group.suffix) for group in groups) > 1:
@@ -184,7 +184,7 @@ def _root_required(query: Query) -> tuple[frozenset[str], frozenset[str]]:
     if len(values) > 1:
         raise DuplicateKey("Query parameter 'root_required' may be specified only once.")
     # `root_required` accepts no any-of traits in any version
-    sets, forbidden = parse_traits(values[0], max(FORBIDDEN_TRAITS, _BEFORE_ANY_TRAITS))
+    sets, forbidden = parse_traits(values[0], _BEFORE_ANY_TRAITS)
     required = frozenset().union(*sets)
     both = sorted(required & forbidden)
     if both:

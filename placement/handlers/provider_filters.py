@@ -2,9 +2,8 @@
 
 from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest
-from placement.handlers.filter_grammar import parse_all_traits, parse_member_of, parse_resources
 from placement.http.call import Call
-from placement.http.query import Query
+from placement.http.query import Query, parse_all_traits, parse_member_of, parse_resources
 from placement.microversions import Version
 from placement.schemas import resource_providers as schemas
 from placement.schemas.filters import FORBIDDEN_AGGREGATES, REPEATED_MEMBER_OF

@@ -1,19 +1,17 @@
 """What filters may say at each version (rest-api.md 3.1, allocation-candidates.md 1)."""
 
-Version = tuple[int, int]
+from placement.microversions import SINCE_ANY_TRAITS, Version
 
-FORBIDDEN_TRAITS: Version = (1, 22)
 REPEATED_MEMBER_OF: Version = (1, 24)
 FORBIDDEN_AGGREGATES: Version = (1, 32)
 SUBTREES: Version = (1, 36)
-ANY_TRAITS: Version = (1, 39)
 
 #: parameters that may be given several times, and since when
 REPEATED: dict[str, Version] = {
     "fields": (1, 0),
     "member_of": REPEATED_MEMBER_OF,
     "same_subtree": SUBTREES,
-    "required": ANY_TRAITS,
+    "required": SINCE_ANY_TRAITS,
 }
 
 #: what parameters of queries mean, for readers of the API's description

@@ -19,7 +19,7 @@ from placement.domain.uuids import normalised
 from placement.errors import BadRequest
 from placement.extensions.what_if.refusals import refused_at
 from placement.extensions.what_if.trees import check_roots
-from placement.handlers.filter_grammar import parse_member_of
+from placement.http.query import parse_member_of
 
 #: how many sets are judged; of more, so many are drawn by lot
 MOST_JUDGED = 20_000

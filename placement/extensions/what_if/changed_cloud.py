@@ -18,7 +18,7 @@ from placement.extensions.what_if.drafts import Draft, Drafts
 from placement.extensions.what_if.refusals import refused_at
 from placement.extensions.what_if.schema import MOST_ADDED, MOST_CHANGED
 from placement.extensions.what_if.trees import provider_named, root_named, without
-from placement.handlers.filter_grammar import parse_member_of, parse_traits
+from placement.http.query import parse_member_of, parse_traits
 from placement.http.services import Snapshots
 from placement.microversions import NEWEST
 from placement.operations.inventories import check_capacities
