@@ -18,12 +18,13 @@ from keystoneauth1.token_endpoint import Token
 
 from compute.cli.berth_compute import main
 from placement import config
+from tests.extent import examples
 from tests.functional.compute.agent.process import Service
 from tests.functional.compute.outsider import Outsider
 from tests.functional.forked import PATIENCE, PROCESSES
 from tests.service_settings import UNTIMED
 
-KILLS = int(os.environ.get("BERTH_TEST_AGENT_KILLS", "2"))
+KILLS = int(os.environ.get("BERTH_TEST_AGENT_KILLS", examples(1, 2)))
 
 #: what the operator gave to the pool by API; the first file lists the trait, too
 OPERATORS = "CUSTOM_OPERATORS"
@@ -151,7 +152,13 @@ def service(new_database, forking):
 
 
 @pytest.mark.spread_over_databases
-@pytest.mark.parametrize("whole", [True, False], ids=["whole", "one by one"])
+@pytest.mark.parametrize(
+    "whole",
+    [
+        pytest.param(True, id="whole"),
+        pytest.param(False, id="one by one", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_killed_agent_leaves_nothing_unnoted_and_the_next_one_completes(service, tmp_path, whole):
     host, source = Host(tmp_path, service), random.Random()
     with host.file.open("a") as file:

@@ -82,11 +82,13 @@ class Killed(BaseException):
 
 
 def kills(writes):
-    """Yield number of a write, and whether it is done; all is then as before the next one."""
+    """Yield number of a write, and whether it is done; all is then as before the next one.
+
+    Before the first one all is as it was without a run.
+    """
     for number in range(writes):
         yield pytest.param(number, True, id=f"{number}-after")
-        marks = pytest.mark.thorough if number else ()
-        yield pytest.param(number, False, id=f"{number}-before", marks=marks)
+        yield pytest.param(number, False, id=f"{number}-before", marks=pytest.mark.thorough)
 
 
 def dying(send, left, done):

@@ -4,10 +4,11 @@ import os
 import sys
 
 from compute.cli.nova_manage import main
+from tests.extent import examples
 from tests.functional.forked import PATIENCE, PROCESSES
 
 #: how many are killed in each test on each database
-KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", "2"))
+KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", examples(1, 2)))
 
 
 class Command:

@@ -103,7 +103,15 @@ class TestMigrating:
         return [inventory for inventory, _ in whole]
 
     # the driver is asked twice for each node: before its reshape and in it
-    @pytest.mark.parametrize(("call", "after"), [(3, False), (4, False), (4, True), (5, False)])
+    @pytest.mark.parametrize(
+        ("call", "after"),
+        [
+            (3, False),
+            (4, False),
+            pytest.param(4, True, marks=pytest.mark.thorough),
+            pytest.param(5, False, marks=pytest.mark.thorough),
+        ],
+    )
     @on("postgresql")
     def test_ends_it_and_the_next_run_completes(self, server, nodes, dying, call, after):
         dying(CellNodes, "update_provider_tree", call, after)
@@ -150,7 +158,10 @@ class TestOneHost:
         with site.placement() as outsider:
             return sorted(outsider.allocate({root: {"VCPU": 1}}) for _ in range(3))
 
-    @pytest.mark.parametrize("function", ["read_consumer", "write_consumer"])
+    @pytest.mark.parametrize(
+        "function",
+        [pytest.param("read_consumer", marks=pytest.mark.thorough), "write_consumer"],
+    )
     @on("mariadb")
     def test_auditing_ends_it_and_nothing_is_lost(self, server, site, leftovers, dying, function):
         journal = str(site.folder / "journal")
@@ -186,7 +197,9 @@ class TestOneHost:
     def guests(self, site, root, network):
         return unhealed(site, root, network, 3, with_port=1)
 
-    @pytest.mark.parametrize("moment", ["reading", "ports"])
+    @pytest.mark.parametrize(
+        "moment", [pytest.param("reading", marks=pytest.mark.thorough), "ports"]
+    )
     @on("mariadb")
     def test_healing_ends_it_and_the_next_run_completes(
         self, server, site, network, guests, dying, moment
@@ -207,7 +220,10 @@ class TestOneHost:
         assert self.held(site, guests) == [True] * 3
         assert "allocation" in network.profile(PORT)
 
-    @pytest.mark.parametrize("command", ["tree", "consumers", "audit"])
+    @pytest.mark.parametrize(
+        "command",
+        ["tree", pytest.param("consumers", marks=pytest.mark.thorough), "audit"],
+    )
     @on("postgresql")
     def test_looking_ends_it(self, server, site, leftovers, dying, command):
         dying(Extensions, "query" if command == "audit" else "get", 1)

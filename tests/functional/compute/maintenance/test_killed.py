@@ -184,6 +184,7 @@ def kill_workers(service, command, database, guests, source):
         look_around(database, guests, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.spread_over_databases
 def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_completes(
     site, nodes, tmp_path, watch

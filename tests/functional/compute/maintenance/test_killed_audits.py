@@ -116,15 +116,3 @@ def test_a_killed_deletion_is_in_its_journal_and_the_next_run_completes(site, cl
         journal.unlink()
     assert died == KILLS
     print(f"{died} kills at {len(set(ways))} different places")
-
-
-@pytest.mark.spread_over_databases
-def test_a_run_that_was_killed_keeps_no_other_from_the_journal(site, cloud):
-    journal = site.folder / "journal.jsonl"
-    source = random.Random()
-    for _ in range(3):
-        kill_at_random(site, source, "Deleted", "--delete", "--journal", str(journal))
-    assert Command(site, "audit", "--delete", "--journal", str(journal)).end() in (0, 4)
-    assert cloud.check() == set(cloud.leftovers)
-    assert Command(site, "audit", "--undo", str(journal)).end() == 0
-    assert cloud.check() == set()

@@ -81,6 +81,7 @@ def test_devices_are_given_back_whole_with_an_entry_in_the_journal(site, outside
     assert died == KILLS
 
 
+@pytest.mark.thorough
 @pytest.mark.spread_over_databases
 def test_an_adopted_host_has_all_of_its_consumers_under_one_of_its_uuids(site, outsider, database):
     source, died, moments = random.Random(), 0, {}
@@ -132,6 +133,7 @@ def root_of(expected, found):
     return root
 
 
+@pytest.mark.thorough
 @pytest.mark.spread_over_databases
 def test_a_killed_plan_has_written_nothing(site, outsider):
     source, died = random.Random(), 0

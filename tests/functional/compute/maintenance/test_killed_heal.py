@@ -81,6 +81,7 @@ def kill(command, database, wanted, source):
     return command.end() == -signal.SIGKILL
 
 
+@pytest.mark.thorough
 @pytest.mark.spread_over_databases
 def test_a_killed_command_leaves_whole_instances_and_the_next_one_completes(site, wanted):
     source, died = random.Random(), 0
