@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.databases.fresh import SQLiteFiles
-from tests.functional.placement.extensions.page import clouds
+from tests.functional.placement.extensions.page import clouds, one_script
 from tests.functional.placement.served import served
 from tests.functional.placement.service import Service
 
@@ -63,24 +63,27 @@ def serving(factory, fill, **options):
         service = Service(new_database(), **options)
         api = Api(service)
         fill(api)
-        with _served_again(_Kept(service.app)) as url:
+        with _served_again(Kept(service.app)) as url:
             yield types.SimpleNamespace(url=url, ui=url + UI, put=api.put, service=service)
         service.running.close()
 
 
-class _Kept:
-    """A service whose scripts and styles a browser keeps: it asks for no window of them again.
+class Kept:
+    """A service whose page is one script, and whose files a browser keeps for windows to come.
 
-    There are ninety, and a test opens a window in a second. What operators' services send is
-    tested in `test_files.py`.
+    A test opens a window in a second. What operators' services send is tested in `test_files.py`.
     """
 
     def __init__(self, app):
         self._app = app
 
     def __call__(self, environ, start_response):
+        if environ["PATH_INFO"] == UI + one_script.FIRST:
+            start_response("200 OK", [("Content-Type", "text/javascript"), *_KEPT.items()])
+            return [one_script.script()]
+
         def start(status, headers, *more):
-            if environ["PATH_INFO"].endswith((".js", ".css")):
+            if environ["PATH_INFO"].endswith(".css"):
                 headers = [(name, _KEPT.get(name, value)) for name, value in headers]
             return start_response(status, headers, *more)
 

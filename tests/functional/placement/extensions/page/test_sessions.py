@@ -9,6 +9,7 @@ import pytest
 from placement import app, config
 from tests.browsing import ELSEWHERE, expect
 from tests.functional.placement.extensions.page.clouds import POOL, numbered
+from tests.functional.placement.extensions.page.conftest import Kept
 from tests.functional.placement.keystone_stub import Keystone, token
 from tests.functional.placement.served import HangingUp, running, served
 from tests.functional.placement.serving.conftest import starting
@@ -76,7 +77,7 @@ def secured(tmp_path, log_in):
     file = tmp_path / "placement.conf"
     file.write_text("\n".join(lines))
     running = app.start(config.load(files=[str(file)], environ=False))
-    with served(running.application) as url:
+    with served(Kept(running.application)) as url:
         yield f"{url}/berth/v1/ui/", keystone
     running.close()
     keystone.shutdown()
