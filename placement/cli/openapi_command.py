@@ -63,7 +63,8 @@ def _write(text: str) -> int:
         sys.stdout.buffer.flush()
     except OSError as error:
         # what is buffered would be written again at the end of the process
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             # a reader may leave early
             return 0

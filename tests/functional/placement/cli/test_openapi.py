@@ -1,48 +1,57 @@
 """placement-manage openapi writes the whole document, or says why it can't."""
 
+import contextlib
+import io
 import os
-import subprocess
 import sys
 
+import pytest
 import yaml
 
-COMMAND = [sys.executable, "-m", "placement.cli.manage", "openapi", "--microversion", "1.39"]
+from placement.cli import manage
+from placement.extensions.openapi.document import document
+from placement.microversions import name
 
 
-def environment(folder, **others):
-    """Return an environment without configuration files."""
-    found = {word: value for word, value in os.environ.items() if not word.startswith("OS_")}
-    return found | {"HOME": str(folder)} | others
+def _described(api, version):
+    return {"info": {"title": "a → b", "version": name(version)}}
 
 
-def test_a_locale_without_unicode_doesnt_change_the_document(tmp_path):
-    def text(encoding):
-        made = subprocess.run(
-            [*COMMAND, "--format", "yaml"],
-            env=environment(tmp_path, PYTHONIOENCODING=encoding),
-            capture_output=True,
-            check=True,
-        )
-        return made.stdout
+@pytest.fixture
+def run(monkeypatch, own_logging):
+    """Return a function that writes a document to a stream, and to its end; it returns the code."""
+    for each in [each for each in os.environ if each.startswith("OS_")]:
+        monkeypatch.delenv(each)
+    module = sys.modules[document.__module__]
+    monkeypatch.setattr(module, "document", _described)
 
-    found = text("ascii")
-    assert "→".encode() in found
-    assert yaml.load(found, yaml.CSafeLoader)["info"]["version"] == "1.39"
+    def run(stream, *more):
+        with stream, contextlib.redirect_stdout(stream):
+            # closing it writes what the end of the process would write
+            return manage.main(["openapi", "--microversion", "1.39", *more])
+
+    return run
 
 
-def test_a_full_disk_is_told_in_one_line(tmp_path):
-    with open("/dev/full", "w") as full:
-        made = subprocess.run(
-            COMMAND, env=environment(tmp_path), stdout=full, stderr=subprocess.PIPE, text=True
-        )
+def test_a_locale_without_unicode_doesnt_change_the_document(run):
+    class Kept(io.BytesIO):
+        def close(self):
+            self.kept = self.getvalue()
+
+    written = Kept()
+    assert run(io.TextIOWrapper(written, encoding="ascii"), "--format", "yaml") == 0
+    assert "→".encode() in written.kept
+    assert yaml.load(written.kept, yaml.CSafeLoader)["info"]["version"] == "1.39"
+
+
+def test_a_full_disk_is_told_in_one_line(run, capsys):
+    assert run(open("/dev/full", "w")) == 1
     told = "placement-manage: the description can't be written: No space left on device\n"
-    assert (made.returncode, made.stderr) == (1, told)
+    assert capsys.readouterr().err == told
 
 
-def test_a_reader_may_leave_early(tmp_path):
-    with subprocess.Popen(
-        COMMAND, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as made:
-        made.stdout.close()
-        assert made.stderr.read() == b""
-    assert made.returncode == 0
+def test_a_reader_may_leave_early(run, capsys):
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert run(open(writer, "w")) == 0
+    assert capsys.readouterr().err == ""
