@@ -1,9 +1,15 @@
-"""A file of Python as the rules of imports see it."""
+"""A file of Python as the rules of the architecture see it."""
 
 import ast
 import functools
 import pathlib
+import re
 from dataclasses import dataclass, field
+
+from tests.architecture.files import text_of
+
+#: a key of a flavor's extra specs
+_KEY = re.compile(r"(hw|os|accel|pci_passthrough):.*|(resources|trait)[\w-]*:[A-Z].*")
 
 
 @dataclass
@@ -17,6 +23,12 @@ class Source:
     #: names that it defines itself, and names that it uses of other objects
     defined: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
+    #: names of the classes that it defines, one for each definition
+    classes: list[str] = field(default_factory=list)
+    #: whether it begins with a docstring
+    says_what_it_is: bool = False
+    #: where it names extra specs of flavors, or one of their keys: numbers of lines
+    extra_specs: set[int] = field(default_factory=set)
 
     def note(self, node: ast.AST) -> None:
         """Note what a node of the syntax tree has of these."""
@@ -30,12 +42,17 @@ class Source:
                     self.relative.append(ast.unparse(node))
                 else:
                     self.imported |= {f"{node.module}.{name}" for name in names}
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            case ast.ClassDef():
+                self.defined.add(node.name)
+                self.classes.append(node.name)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.defined.add(node.name)
             case ast.Name(ctx=ast.Store()):
                 self.defined.add(node.id)
             case ast.Attribute():
                 self._note_attribute(node)
+        if _names_extra_specs(node):
+            self.extra_specs.add(node.lineno)  # type: ignore[attr-defined]
 
     def _note_attribute(self, node: ast.Attribute) -> None:
         """Note an attribute; `self._name`, `cls._name` and `super()._name` are an object's own."""
@@ -46,10 +63,25 @@ class Source:
             self.defined.add(node.attr)
 
 
+def _names_extra_specs(node: ast.AST) -> bool:
+    match node:
+        case (
+            ast.Attribute(attr="extra_specs")
+            | ast.keyword(arg="extra_specs")
+            | ast.arg(arg="extra_specs")
+            | ast.AnnAssign(target=ast.Name(id="extra_specs"))
+        ):
+            return True
+        case ast.Constant(value=str(text)):
+            return _KEY.fullmatch(text) is not None
+    return False
+
+
 @functools.cache
 def read(path: pathlib.Path) -> Source:
     """Return what the rules ask of a file, which is parsed once."""
-    source = Source()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(text_of(path))
+    source = Source(says_what_it_is=ast.get_docstring(tree) is not None)
+    for node in ast.walk(tree):
         source.note(node)
     return source

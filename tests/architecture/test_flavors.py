@@ -1,11 +1,7 @@
 """A flavor is read in one place: compute/requests alone knows what an extra spec means."""
 
-import ast
-import re
-from collections.abc import Iterator
-from pathlib import Path
-
-from tests.architecture.files import ROOT, shown, text_of
+from tests.architecture.files import ROOT, shown
+from tests.architecture.source import read
 from tests.offenders import assert_none
 
 TRANSLATION = "compute/requests/"
@@ -15,7 +11,6 @@ OTHERS = {
     "compute/cli/commands/request.py": "makes a flavor of options",
     "compute/osc/flavors.py": "makes a flavor of nova's answer",
 }
-_KEY = re.compile(r"(hw|os|accel|pci_passthrough):.*|(resources|trait)[\w-]*:[A-Z].*")
 
 
 def test_only_the_translation_reads_extra_specs() -> None:
@@ -23,7 +18,7 @@ def test_only_the_translation_reads_extra_specs() -> None:
         shown(path): lines
         for package in ("compute", "virt", "placement")
         for path in sorted((ROOT / package).rglob("*.py"))
-        if (lines := sorted(_reads(path)))
+        if (lines := sorted(read(path).extra_specs))
     }
     assert_none(
         f"{name}:{line} reads extra specs, as compute/requests alone should"
@@ -35,20 +30,3 @@ def test_only_the_translation_reads_extra_specs() -> None:
         f"{name}: it doesn't read extra specs any more" for name in OTHERS if name not in found
     )
     assert any(name.startswith(TRANSLATION) for name in found)
-
-
-def _reads(path: Path) -> Iterator[int]:
-    """Yield the lines that name the field of extra specs, or one of their keys."""
-    for node in ast.walk(ast.parse(text_of(path))):
-        match node:
-            case ast.Attribute(attr="extra_specs", lineno=line):
-                yield line
-            case (
-                ast.keyword(arg="extra_specs", lineno=line)
-                | ast.arg(arg="extra_specs", lineno=line)
-            ):
-                yield line
-            case ast.AnnAssign(target=ast.Name(id="extra_specs"), lineno=line):
-                yield line
-            case ast.Constant(value=str(text), lineno=line) if _KEY.fullmatch(text):
-                yield line

@@ -3,7 +3,6 @@
 An arrow is any import statement, those within functions and below TYPE_CHECKING included.
 """
 
-import ast
 import collections
 import functools
 import graphlib
@@ -210,7 +209,7 @@ def test_every_room_says_what_it_is() -> None:
     assert_none(
         shown(FILES[name])
         for name in sorted(FOLDERS)
-        if "." in name and not ast.get_docstring(ast.parse(FILES[name].read_text()))
+        if "." in name and not read(FILES[name]).says_what_it_is
     )
 
 
@@ -295,9 +294,8 @@ FIELDS_OWN = {"InvalidInventory", "InventoryInUse", "NotFound"}
 def test_one_name_means_one_thing() -> None:
     found: dict[str, list[str]] = {}
     for path in FILES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name, []).append(shown(path))
+        for name in read(path).classes:
+            found.setdefault(name, []).append(shown(path))
     assert_none(
         f"{name}: {', '.join(places)}"
         for name, places in sorted(found.items())
