@@ -13,12 +13,12 @@ import sqlalchemy as sa
 
 from placement.storage import tables
 from placement.storage.database.engine import Database, DatabaseSettings
+from placement.storage.schema import schema_upgrade
 from tests.concurrency import growing
 from tests.concurrency.growing import OURS, PLENTY, THEIRS, Claiming, Restocking, Searching
 from tests.faults import forking
 from tests.faults.running import PATIENCE_AT_START, ROOT, eventually, running
 from tests.functional.placement.extensions.changes.lanes import change_in_new_lanes, number_of_lanes
-from tests.versions.earlier import manage, release_before
 
 pytestmark = pytest.mark.spread_over_databases("sqlite", "postgresql", "mariadb")
 
@@ -64,12 +64,15 @@ class Fleet:
 
 @pytest.fixture
 def services(before):
-    """Return a function that serves a database with the code in a folder."""
+    """Return a function that serves a database with the code in a folder.
 
-    def serving(url, root):
+    The first service of a database makes its tables.
+    """
+
+    def serving(url, root, first=False):
         # neither version may need its audits
         options = {"BERTH__SNAPSHOT_AUDIT_INTERVAL": "0"}
-        sync = {"PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false"}
+        sync = {"PLACEMENT_DATABASE__SYNC_ON_STARTUP": str(first).lower()}
         if root == ROOT:
             return forking.running(url, workers=1, **options, **sync)
         return running(url, workers=1, root=root, **options, **sync)
@@ -77,21 +80,16 @@ def services(before):
     return serving
 
 
-def synced(root, url):
-    done = manage(root, url, "db", "sync")
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_earlier_code_is_that_of_the_version_before(before):
-    told = manage(before, "sqlite://", "--version")
-    assert told.stdout.strip() == release_before().version
+def upgraded(url):
+    """Do what `db sync` of this version does; test_page.py runs the command."""
+    with contextlib.closing(Database(DatabaseSettings(url))) as database:
+        schema_upgrade.sync(database)
 
 
 def test_both_versions_serve_one_database_and_miss_nothing(new_database, before, services):
     url = new_database(empty=True)
     fleet = Fleet()
-    synced(before, url)
-    with services(url, before) as old:
+    with services(url, before, first=True) as old:
         growing.build(old)
         fleet.add(old)
         writers = [Restocking(fleet.next, None)]
@@ -103,7 +101,7 @@ def test_both_versions_serve_one_database_and_miss_nothing(new_database, before,
             client.start()
         some_more(clients)
         # upgrade: the schema first, under the old version's load
-        synced(ROOT, url)
+        upgraded(url)
         some_more(clients)
         with services(url, ROOT) as new:
             fleet.add(new)
@@ -155,43 +153,28 @@ def kept(service, url, writers):
     return [writers[0].done, *numbers]
 
 
-def test_changes_of_the_earlier_version_are_named_or_refused(new_database, before, services):
-    url = new_database(empty=True)
-    synced(before, url)
-    synced(ROOT, url)
-    with services(url, before) as old, services(url, ROOT) as new:
-        growing.build(old)
-        after = new.get(CHANGES).body["position"]
-        renamed = old.put(f"/resource_providers/{OURS}", {"name": "renamed"})
-        assert renamed.status == 200, renamed
-        named = new.get(f"{CHANGES}?after={after}&wait=30").body
-        assert (named["providers"], named["complete"]) == ([OURS], True)
-        # the version before doesn't say which provider it deleted
-        assert old.delete(f"/resource_providers/{THEIRS}").status == 204
-        gone = new.get(f"{CHANGES}?after={named['position']}")
-        assert (gone.status, gone.code) == (410, "berth.position_gone")
-        again = new.get(CHANGES).body["position"]
-        assert new.delete(f"/resource_providers/{OURS}").status == 204
-        assert new.get(f"{CHANGES}?after={again}").body["providers"] == [OURS]
-
-
-def test_searches_of_the_earlier_version_see_changes_in_lanes_that_ended(
+def test_changes_of_the_earlier_version_are_seen_and_those_of_this_one_by_it(
     new_database, before, services
 ):
-    """It knows nothing of ends, and reads all again after one."""
     url = new_database(empty=True)
-    synced(before, url)
-    synced(ROOT, url)
-    database = Database(DatabaseSettings(url))
+    with services(url, before, first=True) as old:
+        upgraded(url)
+        with services(url, ROOT) as new:
+            growing.build(old)
+            see_changes_in_lanes_that_ended(url, old, new)
+            name_or_refuse_changes(old, new)
 
-    def end_lanes(service):
+
+def see_changes_in_lanes_that_ended(url, old, new):
+    """Compare searches; the earlier version knows of no ends, and reads all again after one."""
+
+    def end_lanes():
         change_in_new_lanes(database, 100, OURS)
-        assert len(service.get(CHANGES).body["position"]) < 100
+        assert len(new.get(CHANGES).body["position"]) < 100
         assert number_of_lanes(database) == 1
 
-    with contextlib.closing(database), services(url, before) as old, services(url, ROOT) as new:
-        growing.build(old)
-        end_lanes(new)
+    with contextlib.closing(Database(DatabaseSettings(url))) as database:
+        end_lanes()
         for number in (1, 2):
             assert _disk(old) == _disk(new) == {THEIRS: PLENTY + number - 1}
             # the lane of this write begins and ends between two searches of the old version
@@ -200,8 +183,23 @@ def test_searches_of_the_earlier_version_see_changes_in_lanes_that_ended(
                 "resource_provider_generation": number,
             }
             assert new.put(f"/resource_providers/{THEIRS}/inventories", body).status == 200
-            end_lanes(new)
+            end_lanes()
         assert _disk(old) == _disk(new) == {THEIRS: PLENTY + number}
+
+
+def name_or_refuse_changes(old, new):
+    after = new.get(CHANGES).body["position"]
+    renamed = old.put(f"/resource_providers/{OURS}", {"name": "renamed"})
+    assert renamed.status == 200, renamed
+    named = new.get(f"{CHANGES}?after={after}&wait=30").body
+    assert (named["providers"], named["complete"]) == ([OURS], True)
+    # the version before doesn't say which provider it deleted
+    assert old.delete(f"/resource_providers/{THEIRS}").status == 204
+    gone = new.get(f"{CHANGES}?after={named['position']}")
+    assert (gone.status, gone.code) == (410, "berth.position_gone")
+    again = new.get(CHANGES).body["position"]
+    assert new.delete(f"/resource_providers/{OURS}").status == 204
+    assert new.get(f"{CHANGES}?after={again}").body["providers"] == [OURS]
 
 
 def _disk(service):
