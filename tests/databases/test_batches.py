@@ -89,6 +89,15 @@ def test_a_session_prepares_a_statement_once(session):
     assert session.execute(text).fetchall() == [("SELECT $1::INTEGER",)]
 
 
+def test_a_session_prepares_so_much_text_and_runs_the_rest_as_it_is(session):
+    prepared = batches.Prepared()
+    calls = [(f"SELECT $1::INTEGER + {n} -- {'x' * 150_000}", [n]) for n in range(4)]
+    for sent in (calls[:1], calls, calls):
+        found = batches.run(session, sent, prepared)
+        assert [result.fetchall() for result in found] == [[(2 * n,)] for _, (n,) in sent]
+    assert list(prepared.names) == [text for text, _ in calls[:2]]
+
+
 def test_what_failed_to_be_prepared_is_prepared_again(session):
     prepared = batches.Prepared()
     with pytest.raises(psycopg.errors.UndefinedTable):

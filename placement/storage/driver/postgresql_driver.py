@@ -33,8 +33,8 @@ _ANSWERED = "berth_answered"
 #: for how many seconds after its last answer a session is taken for connected: only the next
 #: message shows that the server failed over
 _IS_THERE = 30
-#: prepared statements of a session: each takes some memory of the server
-_PREPARED_AT_MOST = 500
+#: characters of the statements that a session prepares: the server keeps about 60 bytes for each
+_PREPARED_AT_MOST = 400_000
 #: a prepared statement is missing, or there already, or finds other types than before
 NOT_PREPARED = (
     errors.InvalidSqlStatementName,
@@ -117,13 +117,16 @@ class Prepared:
         self._numbers = itertools.count()
 
     def new(self, calls: Iterable[Sent]) -> dict[str, bytes]:
-        """Return names for texts that have none, as long as there are not too many.
+        """Return names for texts that have none, as long as all together are not too long.
 
         What has no values is sent as it is: what begins a transaction, for example.
         """
-        texts = (text for text, values in calls if values and text not in self.names)
-        missing = list(dict.fromkeys(texts))[: _PREPARED_AT_MOST - len(self.names)]
-        return {text: b"berth_%d" % next(self._numbers) for text in missing}
+        missing = dict.fromkeys(text for text, values in calls if values and text not in self.names)
+        if not missing:
+            return {}
+        room = _PREPARED_AT_MOST - sum(map(len, self.names))
+        sizes = zip(missing, itertools.accumulate(map(len, missing)), strict=True)
+        return {text: b"berth_%d" % next(self._numbers) for text, size in sizes if size <= room}
 
 
 def run(
