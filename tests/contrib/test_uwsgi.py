@@ -13,18 +13,11 @@ FILE = "uwsgi/placement-api-uwsgi.ini"
 
 @pytest.fixture(scope="module")
 def uwsgi(start_for_module, tmp_path_factory):
-    """Return the service under uWSGI, for tests that only send requests."""
-    return started(start_for_module, tmp_path_factory.mktemp("etc"))
+    """Give the service under uWSGI, configured by the file and by /etc/placement's stand-in.
 
-
-@pytest.fixture
-def own_uwsgi(start, tmp_path):
-    """Return such a service for a test that reloads or stops it."""
-    return started(start, tmp_path)
-
-
-def started(start, folder):
-    """Start the service under uWSGI, configured by the file and by /etc/placement's stand-in."""
+    A signal stops it at the end.
+    """
+    folder = tmp_path_factory.mktemp("etc")
     database = f"connection = sqlite:///{folder}/placement.db\nsync_on_startup = true\n"
     conf = f"[placement_database]\n{database}[api]\nauth_strategy = noauth2\n"
     (folder / "placement.conf").write_text(conf)
@@ -38,7 +31,7 @@ def started(start, folder):
     ini.write_text(adapted(FILE, ours))
     # a misspelled option would be ignored without --strict
     command = [needed("uwsgi", "pyuwsgi"), "--strict", "--ini", str(ini)]
-    server = start(
+    server = start_for_module(
         command,
         f"http://127.0.0.1:{port}",
         OS_PLACEMENT_CONFIG_DIR=str(folder),
@@ -47,7 +40,8 @@ def started(start, folder):
     )
     server.folder = folder
     wait_until(lambda: server.said().count("WSGI app 0") == 2, server.said)
-    return server
+    yield server
+    assert server.stop() == 0
 
 
 def test_it_serves_with_the_configuration_that_the_file_names(uwsgi):
@@ -68,15 +62,14 @@ def test_a_search_may_name_many_aggregates(uwsgi):
     assert (len(path) > 14_000, uwsgi.request("GET", path).status_code) == (True, 200)
 
 
-def test_a_reload_reads_the_configuration_and_loses_no_request_and_a_signal_stops_it(own_uwsgi):
-    before = own_uwsgi.workers()
-    (own_uwsgi.folder / "policy.yaml").write_text('"placement:traits:list": "!"\n')
-    with Load(lambda number: own_uwsgi.request("GET", "/resource_providers"), 2) as load:
-        wait_until(lambda: load.sent() > 20, own_uwsgi.said)
-        own_uwsgi.process.send_signal(signal.SIGHUP)
+def test_a_reload_reads_the_configuration_and_loses_no_request(uwsgi):
+    before = uwsgi.workers()
+    (uwsgi.folder / "policy.yaml").write_text('"placement:resource_classes:list": "!"\n')
+    with Load(lambda number: uwsgi.request("GET", "/resource_providers"), 2) as load:
+        wait_until(lambda: load.sent() > 20, uwsgi.said)
+        uwsgi.process.send_signal(signal.SIGHUP)
         # one worker after the other
-        wait_until(lambda: "chain next victim is worker 2" in own_uwsgi.said(), own_uwsgi.said)
-        wait_until(lambda: "chain reloading complete" in own_uwsgi.said(), own_uwsgi.said)
-    assert (set(load.answers), len(own_uwsgi.workers() - before)) == ({200}, 2)
-    assert own_uwsgi.request("GET", "/traits").status_code == 403
-    assert own_uwsgi.stop() == 0
+        wait_until(lambda: "chain next victim is worker 2" in uwsgi.said(), uwsgi.said)
+        wait_until(lambda: "chain reloading complete" in uwsgi.said(), uwsgi.said)
+    assert (set(load.answers), len(uwsgi.workers() - before)) == ({200}, 2)
+    assert uwsgi.request("GET", "/resource_classes").status_code == 403

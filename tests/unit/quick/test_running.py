@@ -35,7 +35,9 @@ def test_what_is_gone_since_the_record_keeps_nothing_else_from_running(tree, cap
         "tests/unit/test_all.py",
         "tests/gabbi/test_gabbi.py::test_requests[root]",
     ]
-    arguments = ["--rootdir", str(tree), "-n", "0"]
+    # to load all plugins takes longer than the tests
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    arguments = ["-p", "xdist.plugin", "--rootdir", str(tree), "-n", "0"]
     code = run(Choice(run=dict.fromkeys(chosen, "executes it")), tree, arguments)
     said = capfd.readouterr().out
     assert code == pytest.ExitCode.TESTS_FAILED, said

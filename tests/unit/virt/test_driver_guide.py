@@ -2,13 +2,12 @@
 
 import json
 import os
-import pathlib
-import subprocess
 import sys
 
 import pytest
 
 from compute.provider_tree import ProviderTree
+from tests.functional.forked import Forked, forking
 from tests.page_code import files_of, text_of
 from tests.unit.virt.consumers import body, resources, uuid
 from virt.driver import load_driver
@@ -16,7 +15,8 @@ from virt.testing import ReshapeContract, ReshapeScenario
 from virt.testing.scenario import OPERATORS_TRAIT
 from virt.virtapi import NoopVirtAPI
 
-ROOT = pathlib.Path(__file__).parents[3]
+__all__ = ["forking"]
+
 GUIDE = text_of("driver_guide.rst")
 FILES = files_of("driver_guide.rst")
 
@@ -36,17 +36,22 @@ def test_the_guide_has_a_driver_and_its_tests():
     assert sorted(FILES) == ["card_driver.py", "one_machine.py", "test_card_driver.py"]
 
 
-def test_the_examples_tests_pass(files):
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_card_driver.py"],
-        cwd=files,
-        env={**os.environ, "PYTHONPATH": f"{files}{os.pathsep}{ROOT}", "PYTEST_ADDOPTS": ""},
-        capture_output=True,
-        text=True,
-        check=False,
+def test_the_examples_tests_pass(files, forking):
+    run = Forked(
+        _test,
+        [str(files)],
+        {**os.environ, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert " passed" in run.stdout
+    said, complaints = run.communicate()
+    assert run.returncode == 0, said + complaints
+    assert " passed" in said
+
+
+def _test(folder):
+    """In a process of its own: run the guide's tests as in its folder."""
+    os.chdir(folder[0])
+    sys.path.insert(0, folder[0])
+    return pytest.main(["-q", "-p", "no:cacheprovider", "test_card_driver.py"])
 
 
 def test_the_example_is_found_by_its_path_and_reports(files, make_conf, tree: ProviderTree):

@@ -8,12 +8,16 @@ import sys
 import pytest
 
 from compute.cli.commands import audit as audit_command
+from compute.cli.nova_manage import main
 from compute.maintenance.audit import deletion
 from compute.maintenance.journal import entries
 from tests.functional.compute.maintenance.http_service import REPOSITORY
 from tests.functional.compute.maintenance.unhealed_guests import PORT, serving_site, unhealed
+from tests.functional.forked import Forked
 from virt.fake import MediumFakeDriver
 
+#: numbers of providers to print, and values of PYTHONUNBUFFERED
+REST = [(100, ""), (1, "1"), (100, "1")]
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 
@@ -135,9 +139,29 @@ class TestHealing:
         assert self.held(sqlite_site, guests) == [2, 1]
 
 
+def _unread(arguments):
+    """In a forked process: run a command whose output nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    os.dup2(writing, 1)
+    return main(arguments)
+
+
+@pytest.mark.parametrize("providers", [1, 100])
+def test_what_nobody_reads_any_more_is_no_defect(sqlite_site, root, forking, providers):
+    with sqlite_site.placement() as outsider:
+        for number in range(providers):
+            outsider.provider(f"{number}", inventory={"VCPU": {"total": 1}})
+    arguments = [f"--config-file={sqlite_site.file}", "placement", "tree"]
+    ended = Forked(_unread, arguments, {**os.environ})
+    assert ended.communicate() == ("", "")
+    assert ended.returncode == 141
+
+
 @pytest.mark.parametrize(
     ("providers", "unbuffered"),
-    [(1, ""), (100, ""), (1, "1"), pytest.param(100, "1", marks=pytest.mark.thorough)],
+    # what is left for Python's end
+    [(1, ""), *(pytest.param(n, u, marks=pytest.mark.thorough) for n, u in REST)],
 )
 def test_output_that_nobody_reads_any_more_is_no_defect(sqlite_site, root, providers, unbuffered):
     with sqlite_site.placement() as outsider:

@@ -14,6 +14,7 @@ from compute.records.cell_database import schema, sqlite
 from tests.databases.fresh import SQLiteFiles
 from tests.functional.compute.maintenance.site import Site
 from tests.functional.forked import PATIENCE, PROCESSES
+from tests.offenders import assert_each
 from virt.fake import MediumFakeDriver
 
 LOOKING = [
@@ -41,6 +42,11 @@ def site(sqlite_site):
     return sqlite_site
 
 
+def named(commands):
+    """Return name → words of commands."""
+    return {" ".join(words): words for words in commands}
+
+
 def changed(site, *statements):
     with contextlib.closing(sqlite3.connect(site.state / sqlite.FILE_NAME)) as file:
         for statement in statements:
@@ -57,31 +63,36 @@ SENTENCE = "were written by a newer version of Berth: their schema is 0099"
 
 
 class TestOfANewerVersion:
-    @pytest.mark.parametrize("command", LOOKING, ids=" ".join)
-    def test_looking_works_where_the_columns_are_there(self, site, command):
-        expected = site.run(*command)
+    def test_looking_works_where_the_columns_are_there(self, site):
+        expected = {command: site.run(*command) for command in LOOKING}
         changed(site, NEWER, "ALTER TABLE instances ADD COLUMN color TEXT", "CREATE TABLE new (a)")
         before = contents(site)
-        found = site.run(*command)
-        assert (found.code, found.err) == (expected.code, expected.err)
-        assert contents(site) == before
 
-    @pytest.mark.parametrize("command", [*LOOKING, *WRITING], ids=" ".join)
-    def test_without_them_it_is_told_in_a_sentence(self, site, command):
+        def check(*command):
+            found = site.run(*command)
+            assert (found.code, found.err) == expected[command][::2]
+            assert contents(site) == before
+
+        assert_each(named(LOOKING), check)
+
+    def test_without_them_it_is_told_in_a_sentence(self, site):
         changed(site, NEWER, "ALTER TABLE instances RENAME COLUMN host TO machine")
-        self.check_refused(site, command)
+        self.check_refused(site, LOOKING + WRITING)
 
-    @pytest.mark.parametrize("command", WRITING, ids=" ".join)
-    def test_so_is_what_writes(self, site, command):
+    def test_so_is_what_writes(self, site):
         changed(site, NEWER)
-        self.check_refused(site, command)
+        self.check_refused(site, WRITING)
 
-    def check_refused(self, site, command):
+    def check_refused(self, site, commands):
         before, rows = contents(site), site.rows()
-        ended = site.run(*command)
-        assert (ended.code, ended.out, ended.err.count("\n")) == (127, "", 1)
-        assert SENTENCE in ended.err
-        assert (contents(site), site.rows()) == (before, rows)
+
+        def check(*command):
+            ended = site.run(*command)
+            assert (ended.code, ended.out, ended.err.count("\n")) == (127, "", 1)
+            assert SENTENCE in ended.err
+            assert (contents(site), site.rows()) == (before, rows)
+
+        assert_each(named(commands), check)
 
     def test_the_agent_ends_with_a_code_that_the_unit_does_not_restart(self, site, capsys):
         changed(site, NEWER)
@@ -111,12 +122,15 @@ def test_an_older_version_s_are_read_and_stay_as_they_are(site):
     assert contents(site) == before
 
 
-@pytest.mark.parametrize("command", [*LOOKING, *WRITING], ids=" ".join)
-def test_a_damaged_file_says_so(site, command):
+def test_a_damaged_file_says_so(site):
     (site.state / sqlite.FILE_NAME).write_bytes(b"no database " * 1000)
-    ended = site.run(*command)
-    assert (ended.code, ended.out, ended.err.count("\n")) == (127, "", 1)
-    assert f"records in {site.state / sqlite.FILE_NAME} are damaged" in ended.err
+
+    def check(*command):
+        ended = site.run(*command)
+        assert (ended.code, ended.out, ended.err.count("\n")) == (127, "", 1)
+        assert f"records in {site.state / sqlite.FILE_NAME} are damaged" in ended.err
+
+    assert_each(named(LOOKING + WRITING), check)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
