@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from compute.demo import story
 from compute.demo.programs import PATIENCE as PROGRAM_PATIENCE
 from compute.demo.programs import PlacementProgram
 from tests.browsing import expect
+from tests.functional.forked import Forked
 from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.programs import ADMIN, wait_until
 from tests.patience import PATIENCE
@@ -102,16 +104,26 @@ def test_it_ends_in_a_word_and_leaves_nothing(tmp_path):
     assert left_nothing_but_a_drawing(tmp_path, api, said)
 
 
-def test_a_story_that_is_interrupted_leaves_nothing(tmp_path):
-    with started(tmp_path) as (process, said):
-        api = said_when(process, said, r"placement-api serves (\S+) ")
+def test_a_story_that_is_interrupted_leaves_nothing(tmp_path, forking):
+    process = Forked(_told_in, [str(tmp_path)], {**os.environ})
+    with process.stdout:
+        served = re.match(r"placement-api serves (\S+) ", process.stdout.readline())
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == 128 + signal.SIGTERM, said()
-    assert "ended by SIGTERM before it was over" in said()
-    assert "Traceback" not in said()
+        rest = process.stdout.read()
+    with process.stderr:
+        complaints = process.stderr.read()
+    assert (process.wait(), complaints) == (128 + signal.SIGTERM, ""), rest
+    assert "ended by SIGTERM before it was over" in rest
     with pytest.raises(requests.ConnectionError):
-        requests.get(api, timeout=PATIENCE)
-    assert list((tmp_path / "tmp").iterdir()) == []
+        requests.get(served[1], timeout=PATIENCE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _told_in(folder):
+    """In a forked process: tell the story, with files in a folder."""
+    os.chdir(folder[0])
+    tempfile.tempdir = folder[0]
+    return story.main(["--stay"])
 
 
 def test_tox_waits_until_it_has_ended():
