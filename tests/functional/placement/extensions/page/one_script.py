@@ -1,7 +1,7 @@
 """The page's modules as one script, which means the same to a browser and costs it a tenth.
 
 Each window of a test would load eighty modules. The page is as operators get it in
-`test_sessions.py: test_a_service_may_go_and_come_back`, `test_large_cloud.py` and `test_files.py`.
+`test_sessions.py: test_a_service_may_go_and_come_back` and in `test_files.py`.
 """
 
 import functools

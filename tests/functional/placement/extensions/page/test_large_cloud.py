@@ -13,11 +13,11 @@ from benchmarks.clouds import Builder
 from tests.browsing import expect
 from tests.extent import examples
 from tests.functional.placement.extensions.page import clouds
-from tests.functional.placement.extensions.page.conftest import UI
+from tests.functional.placement.extensions.page.conftest import UI, Kept
 from tests.functional.placement.served import served
 from tests.functional.placement.service import Service
 
-THOUSANDS = examples(3, 100)
+THOUSANDS = examples(2, 100)
 HOSTS = 1000 * THOUSANDS
 #: one of them: its root, and a NUMA node
 HOST, NODE = (str(uuid.UUID(int=number + (0xBE57 << 96))) for number in (1, 2))
@@ -43,7 +43,7 @@ def large_cloud(tmp_path_factory):
     assert (
         service.put(f"/allocations/{clouds.numbered(clouds.SERVER, 1)}", claim).status_code == 204
     )
-    with served(service.app) as url:
+    with served(Kept(service.app)) as url:
         yield types.SimpleNamespace(ui=url + UI, service=service)
     service.running.close()
 

@@ -20,7 +20,11 @@ def node():
 
 
 def test_what_the_modules_compute(node):
-    files = sorted(map(str, FOLDER.glob("*.test.mjs")))
-    done = subprocess.run([node, "--test", *files], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert len(files) > 3
+    alone, together = [], []
+    for file in sorted(FOLDER.glob("*.test.mjs")):
+        # whoever sets what all modules have, or what they keep, has a process of its own
+        (alone if "globalThis" in file.read_text() else together).append(file)
+    assert min(len(alone), len(together)) > 3
+    for options in (alone, ["--test-isolation=none", *together]):
+        done = subprocess.run([node, "--test", *options], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
