@@ -71,7 +71,8 @@ def write(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         # without this, Python complains when it flushes at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def refused(arguments: Any, answer: TestResponse) -> int:

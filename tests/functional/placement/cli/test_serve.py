@@ -14,7 +14,6 @@ import pytest
 import requests
 from werkzeug.test import Client
 
-from placement import microversions
 from placement.app import create_app
 from placement.cli import serve as serve_command
 from placement.cli.configuration import ConfigurationInForce
@@ -291,25 +290,3 @@ def test_the_password_is_not_logged_either(refused):
         OS_API__AUTH_STRATEGY="noauth2",
     )
     assert (code, SECRET in said) == (1, False)
-
-
-def test_the_wsgi_entry_point_serves_what_the_environment_configures(tmp_path, environ):
-    script = (
-        "from placement.wsgi.api import application\n"
-        "from werkzeug.test import Client\n"
-        "print(Client(application).get('/').json['versions'][0]['max_version'])\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env=environ
-        | {
-            "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path}/placement.db",
-            "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
-            "OS_API__AUTH_STRATEGY": "noauth2",
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ended.stdout.splitlines()[-1] == microversions.name(microversions.NEWEST)

@@ -107,17 +107,6 @@ def output(tmp_path, command, *arguments):
     return ran.stdout
 
 
-def test_a_sample_of_the_configuration_can_be_written(tmp_path):
-    sample = output(tmp_path, "oslo-config-generator", "--namespace", "placement.conf")
-    assert "#connection = <None>" in sample
-    assert "OpenStack-API-Version" in sample.partition("#allow_headers =")[2].splitlines()[0]
-
-
-def test_a_sample_of_the_policy_can_be_written(tmp_path):
-    sample = output(tmp_path, "oslopolicy-sample-generator", "--namespace", "placement")
-    assert '#"placement:reshaper:reshape": "rule:service_api"' in sample
-
-
 def test_the_policy_in_force_can_be_written(tmp_path):
     folder = tmp_path / ".placement"
     folder.mkdir()

@@ -216,6 +216,7 @@ def prometheus(served, tmp_path):
         yield running.number
 
 
+@pytest.mark.thorough
 def test_a_prometheus_sees_each_request_once_while_workers_go_and_come(served, prometheus):
     server, _ = served
     wait_until(lambda: prometheus(CLASSES + " or vector(0)") is not None, server.said)

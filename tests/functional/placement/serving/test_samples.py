@@ -4,7 +4,6 @@ import difflib
 import importlib.metadata
 import re
 import subprocess
-import sys
 
 import pytest
 from werkzeug.test import Client
@@ -13,7 +12,7 @@ from placement.cli.configuration import ConfigurationInForce
 from placement.cli.serve import parser
 from placement.wsgi.loading import load
 from tests.functional.placement.serving.conftest import ROOT, configuration
-from tests.functional.placement.serving.programs import ADMIN, free_port, needed
+from tests.functional.placement.serving.programs import ADMIN, FORKED, free_port, needed
 
 SAMPLES = ROOT / "etc" / "placement"
 CONFIGURATION = SAMPLES / "placement.conf.sample"
@@ -102,6 +101,7 @@ def test_a_sample_names_the_options_that_an_operator_needs():
         "#use_json = false",
     ):
         assert text.count(f"\n{option}\n") == 1, option
+    assert "OpenStack-API-Version" in text.partition("#allow_headers =")[2].splitlines()[0]
     for line in text.splitlines():
         assert str(ROOT) not in line
 
@@ -136,8 +136,9 @@ def install(folder, as_settings):
     (folder / "policy.yaml").write_text(rules)
 
 
-@pytest.mark.parametrize("strategy", ["noauth2", "keystone"])
-@pytest.mark.parametrize("as_settings", [False, True], ids=["unchanged", "with all defaults"])
+@pytest.mark.parametrize(
+    ("as_settings", "strategy"), [(False, "keystone"), (True, "keystone"), (True, "noauth2")]
+)
 def test_the_service_is_made_from_the_samples(
     folder, tmp_path, monkeypatch, own_process, as_settings, strategy
 ):
@@ -158,7 +159,7 @@ def test_the_service_starts_with_all_defaults_of_the_samples(start, folder):
     install(folder, as_settings=True)
     port = free_port()
     server = start(
-        [sys.executable, "-m", "placement.cli.serve", "--port", str(port)],
+        [FORKED, "--port", str(port)],
         f"http://127.0.0.1:{port}",
         OS_PLACEMENT_CONFIG_DIR=str(folder),
     )

@@ -126,6 +126,7 @@ def test_with_lazy_apps_idle_workers_of_uwsgi_have_no_search(start_uwsgi):
     assert have_the_search(start_uwsgi("--lazy-apps")) == {False}
 
 
+@pytest.mark.thorough
 def test_uwsgi_mounts_it_below_a_prefix(start):
     port = free_port()
     mount = ["--mount", f"/placement={SCRIPT}", "--manage-script-name", "--need-app"]

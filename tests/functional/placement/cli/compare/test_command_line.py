@@ -121,14 +121,12 @@ def program():
     return [str(Path(sysconfig.get_path("scripts")) / "placement-manage"), "compare"]
 
 
-def test_requests_may_come_from_standard_input(program, url):
-    done = subprocess.run(
-        [*program, "--with", url, "--requests", "-"],
-        input=f"GET {PATH}\n",
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, "1  same\n" in done.stdout) == (0, True), done.stderr
+def test_requests_may_come_from_standard_input(run, url, file, monkeypatch):
+    _, written = file(f"GET {PATH}")
+    with open(written) as requests:
+        monkeypatch.setattr(sys, "stdin", requests)
+        code, out, err = run("--with", url, "--requests", "-")
+    assert (code, "1  same\n" in out) == (0, True), err
 
 
 def test_an_interruption_shows_what_is_known_so_far(program, application):
