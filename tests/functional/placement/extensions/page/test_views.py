@@ -490,7 +490,7 @@ def test_another_file_is_refused(open_page, small_cloud, rehearsal, tmp_path):
     file = tmp_path / "other.json"
     page = open_page(f"{small_cloud.ui}#/reshape")
     chosen, told = page.get_by_label("File of a rehearsal"), page.get_by_role("alert")
-    for text in ("no JSON", "[]", '{"nodes": [{"node": "x"}]}', '{"nodes": null}'):
+    for text in ("no JSON", "[]", '{"host": "x", "nodes": [{"node": "x"}]}', "{}"):
         file.write_text(text)
         chosen.set_input_files(file)
         expect(told, text).to_contain_text("migrate_compute_inventory --dry-run --json")
