@@ -34,8 +34,10 @@ def test_the_service_runs_in_production_as_the_readme_runs_it(tmp_path):
     folder = tmp_path / "made" / "by_the_block"
     script = commands.replace("/var/lib/placement", str(folder))
     script = script.replace("\ngunicorn", "\nexec gunicorn")
-    assert script.count("127.0.0.1:8778") == 1
-    script = script.replace("127.0.0.1:8778", f"127.0.0.1:{port}")
+    # each worker is a whole service: two are as several as more
+    for told, here in (("127.0.0.1:8778", f"127.0.0.1:{port}"), ("--workers 4", "--workers 2")):
+        assert script.count(told) == 1
+        script = script.replace(told, here)
     environ = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
     environ |= {
         "PATH": f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}",

@@ -36,7 +36,8 @@ def generations_of(service):
     return generation
 
 
-@pytest.mark.spread_over_databases
+# long lists on each database: databases/test_long_lists.py
+@pytest.mark.spread_over_databases("sqlite")
 def test_each_endpoint_answers_its_largest_request(limited):
     paths = written()["paths"]
     answered = set()
