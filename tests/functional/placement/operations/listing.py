@@ -10,6 +10,8 @@ from placement.domain.provider_filter import ProviderFilter
 from placement.errors import PlacementError
 from placement.storage import provider_search, tables
 
+#: of a class, as filters ask for them
+AMOUNTS = (1, 2, 3, 4, 8, 9, 64, 2**31 - 1, 2**31)
 #: a uuid and a name that nothing has
 NO_UUID, NO_NAME = "f" * 8 + "-ffff-4fff-8fff-" + "f" * 12, "CUSTOM_NOBODY"
 
@@ -48,10 +50,11 @@ def assert_same(lists, database, filters):
             assert answer(lambda wanted=wanted: by_lists(lists, wanted)) == right, wanted
 
 
-def filters(database, seed=0, combined=30):
+def filters(database, seed=0, combined=30, amounts=AMOUNTS):
     """Return filters about all that the tables have, and some that they haven't.
 
     :param combined: how many of them have several conditions
+    :param amounts: how much of each class those ask for that have one condition
     """
     names = database.read(_names)
     uuids, traits, aggregates, classes = names
@@ -64,11 +67,7 @@ def filters(database, seed=0, combined=30):
         *(ProviderFilter(forbidden=frozenset([name])) for name in traits),
         *(ProviderFilter(member_of=(frozenset([uuid]),)) for uuid in aggregates),
         *(ProviderFilter(not_member_of=frozenset([uuid])) for uuid in aggregates),
-        *(
-            ProviderFilter(resources={name: amount})
-            for name in classes
-            for amount in (1, 2, 3, 4, 8, 9, 64, 2**31 - 1, 2**31)
-        ),
+        *(ProviderFilter(resources={name: amount}) for name in classes for amount in amounts),
     ]
     return alone + [_combined(chance, *names) for _ in range(combined)]
 

@@ -59,9 +59,14 @@ def test_every_endpoint_succeeds_from_its_first_version_on():
     assert described == since
 
 
+@functools.cache
+def document_of(file):
+    return yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
 def requests_of(file):
     """Yield (method, path, status) of every request of an acceptance file."""
-    document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    document = document_of(file)
     defaults = document.get("defaults", {})
     for request in document["tests"]:
         method = next((key for key in request if key.isupper()), None)
@@ -121,7 +126,7 @@ def codes_of(schema):
 
 def asserted_codes(file):
     """Yield (route, method, code) of each request of a file that names the code of its refusal."""
-    document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    document = document_of(file)
     for request in document["tests"]:
         codes = [
             value

@@ -7,6 +7,7 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.candidates.live import loading
 from placement.candidates.live.comparison import differences
+from placement.storage.schema import schema_upgrade
 from placement.storage.tables import (
     allocations,
     inventories,
@@ -16,6 +17,7 @@ from placement.storage.tables import (
 )
 from placement.storage.whole_cloud import snapshot_reads as reads
 from placement.storage.whole_cloud import whole_tables
+from tests.databases.connections import connections
 
 #: more than two batches, with gaps between the ids
 IDS = range(5, 25_000, 3)
@@ -31,8 +33,10 @@ def uuid_of(number):
     return ODD.get(number, f"{number:08x}-0000-4000-8000-000000000000")
 
 
-@pytest.fixture
-def cloud(database):
+@pytest.fixture(scope="module")
+def cloud(module_database_url):
+    """Return a database that the module's tests leave as it was."""
+
     def fill(connection):
         connection.execute(
             sa.insert(resource_providers),
@@ -84,8 +88,11 @@ def cloud(database):
             sa.insert(resource_provider_aggregates), [one | {"aggregate_id": 3} for one in held]
         )
 
-    database.write(fill)
-    return database
+    with connections(module_database_url) as opened:
+        database = opened()
+        schema_upgrade.sync(database)
+        database.write(fill)
+        yield database
 
 
 def test_providers_come_with_their_uuids_whatever_these_are(cloud):
