@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 
+from tests import extent
 from tests.functional.forked import PROCESSES
 from tests.functional.placement.service import Service
 from tests.patience import PATIENCE
@@ -22,7 +23,7 @@ class Processes:
     def __init__(self):
         self._everybody = PROCESSES.Barrier(COUNT)
         self._pool = concurrent.futures.ProcessPoolExecutor(
-            COUNT, PROCESSES, initializer=_start, initargs=(self._everybody,)
+            COUNT, PROCESSES, initializer=_start, initargs=(self._everybody, extent.thorough)
         )
         # its threads and processes start at the first jobs; here they belong to the fixture
         concurrent.futures.wait([self._pool.submit(together) for _ in range(COUNT)])
@@ -56,8 +57,10 @@ def together():
     _of_process["all"].wait(PATIENCE)
 
 
-def _start(barrier):
+def _start(barrier, thorough):
     _of_process["all"] = barrier
+    # before it imports a test that asks
+    extent.thorough = thorough
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import pytest
 from placement.candidates import search, subset_choice
 from placement.candidates.trees import tree_problems
 from placement.handlers import allocation_candidates as handler
+from tests.extent import examples
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
 
@@ -38,6 +39,8 @@ QUERIES = [
     "resources=VCPU:1&member_of={rack0}&limit=2",
     "resources=VCPU:1&member_of=in:{rack0},{rack1}&limit=3",
 ]
+#: random ones, each of another kind
+WRITES = examples(16, 40)
 
 
 @pytest.fixture
@@ -68,9 +71,9 @@ def test_searches_among_writes_find_what_a_new_service_finds(service, searched):
     cloud = Cloud(service).build(CLOUD)
     source = random.Random(20261127)
     queries = [query.format(**cloud.aggregates) for query in QUERIES]
-    searches = 2 * 40 * len(queries)
+    searches = 2 * WRITES * len(queries)
 
-    for _ in range(40):
+    for _ in range(WRITES):
         source.choice([claim, give_traits, join, move_away])(service, cloud, source)
         found = [candidates(service, query) for query in queries]
         anew = Service(service.url)

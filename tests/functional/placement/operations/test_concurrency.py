@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from tests.extent import examples
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import (
@@ -19,7 +20,7 @@ from tests.functional.placement.small_cloud import (
     stock,
 )
 
-ROUNDS = 12
+ROUNDS = examples(6, 12)
 
 
 @pytest.fixture

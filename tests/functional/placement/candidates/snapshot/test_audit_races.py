@@ -23,6 +23,7 @@ from placement.storage.tables import (
     resource_provider_aggregates,
     resource_providers,
 )
+from tests.extent import examples
 from tests.functional.placement.candidates.snapshot.comparing import (
     assert_fresh,
     nobody,
@@ -118,7 +119,7 @@ def test_a_search_that_is_slower_than_an_audit(
 
 def test_searches_audits_and_writers_at_the_same_time(audited, database, new_connections):
     other, source = new_connections(), random.Random(7)
-    for _ in range(40):
+    for _ in range(examples(15, 40)):
         waits = [source.random() * 0.004 for _ in range(3)]
         record(database, HOST_ID, EVERYTHING)
         acts = (audited.current, lambda: change(other), audited.audit_in_background)

@@ -5,12 +5,13 @@ import uuid
 
 import pytest
 
+from tests.extent import examples
 from tests.functional.forked import PROCESSES
 from tests.functional.placement.candidates.snapshot.dying_writer import claim_and_die
 from tests.functional.placement.processes import COUNT, together
 from tests.functional.placement.service import Service
 
-WRITES = 25
+WRITES = examples(10, 25)
 
 
 @pytest.fixture
