@@ -15,7 +15,7 @@ from tests.properties.worlds import clouds, questions
 
 QUESTIONS_PER_CLOUD = 12
 MANY = settings(
-    max_examples=examples(20, 120),
+    max_examples=examples(12, 120),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -55,7 +55,7 @@ def stage(module_database_url):
 
 
 @settings(
-    max_examples=examples(30, 120),
+    max_examples=examples(15, 120),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

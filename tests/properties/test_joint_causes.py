@@ -36,7 +36,7 @@ def kinds(draw):
 
 
 @settings(
-    max_examples=examples(30, 300),
+    max_examples=examples(18, 300),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

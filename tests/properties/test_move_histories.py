@@ -28,14 +28,22 @@ def new_adapter(tmp_path_factory):
     return lambda: DirectAdapter(service.app)
 
 
+#: each value of each setting in an ordinary run, and with `--thorough` more pairs of them
 KINDS = [
-    Settings(writer, report_in_placement)
-    for writer in ("scheduler", "auto", "tracker")
-    for report_in_placement in (False, True)
-] + [
+    Settings("scheduler", report_in_placement=True),
+    Settings("auto"),
     Settings("tracker", shared_storage=True),
-    Settings("scheduler", report_in_placement=True, ordered_devices=True),
     Settings("auto", report_in_placement=True, ordered_devices=True),
+    *(
+        pytest.param(one, marks=pytest.mark.thorough)
+        for one in (
+            Settings("scheduler"),
+            Settings("auto", report_in_placement=True),
+            Settings("tracker"),
+            Settings("tracker", report_in_placement=True),
+            Settings("scheduler", report_in_placement=True, ordered_devices=True),
+        )
+    ),
 ]
 
 

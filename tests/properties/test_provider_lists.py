@@ -133,7 +133,7 @@ def empty(connection):
         connection.execute(sa.delete(table))
 
 
-@settings(max_examples=examples(10, 80), deadline=None)
+@settings(max_examples=examples(6, 80), deadline=None)
 @given(steps=history, seed=st.integers(0, 99))
 def test_the_lists_of_both_workers_are_those_of_the_database(workers, steps, seed):
     workers[0].database.write(empty)

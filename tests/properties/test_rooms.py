@@ -28,6 +28,8 @@ from tests.properties.test_evacuations import (
 from tests.properties.twin import Ask, Provider, Question, Stock, World
 from tests.properties.worlds import CLASSES, TRAITS, clouds
 
+pytestmark = pytest.mark.spread_over_databases
+
 #: nobody is a consumer in two clouds; uuids in the order of their making keep examples the same
 NUMBERS = itertools.count(1)
 #: brute force is given up with more states than this

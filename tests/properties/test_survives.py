@@ -20,6 +20,8 @@ from tests.properties.test_evacuations import (
 from tests.properties.twin import SHARING
 from tests.properties.worlds import clouds
 
+pytestmark = pytest.mark.spread_over_databases
+
 
 @pytest.fixture(scope="module")
 def stage(module_database_url):

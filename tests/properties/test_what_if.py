@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spread_over_databases
 
 QUESTIONS_PER_CLOUD = 3
 SETTINGS = settings(
-    max_examples=examples(20, 200),
+    max_examples=examples(10, 200),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
