@@ -1,16 +1,16 @@
 """PlacementDirect takes any configuration object and registers the options that it lacks."""
 
 import itertools
-import subprocess
-import sys
 
 import pytest
 from oslo_config import cfg
+from oslo_log import log
 
 import compute.config
 import placement.conf
 from compute.config.placement import build_adapter
 from placement.direct import PlacementDirect
+from tests.functional.forked import PROCESSES
 
 NIL_UUID = "00000000-0000-0000-0000-000000000000"
 
@@ -155,22 +155,16 @@ def test_the_compute_side_may_come_after_the_service(file):
     assert (conf.state_path, conf.placement.region_name) == ("/var/lib/berth", "one")
 
 
-GLOBAL = """
-import sys
-from oslo_config import cfg
-from oslo_log import log
-from placement.direct import PlacementDirect
-
-log.register_options(cfg.CONF)
-cfg.CONF([], default_config_files=[sys.argv[1]], default_config_dirs=[], use_env=False)
-with PlacementDirect(cfg.CONF) as client:
-    print(client.get("/resource_providers").status_code)
-"""
+def ask_with_the_global_configuration(file):
+    conf = cfg.CONF
+    log.register_options(conf)
+    conf([], default_config_files=[file], default_config_dirs=[], use_env=False)
+    assert status(conf) == 200
 
 
-def test_the_global_configuration_is_accepted(file):
+def test_the_global_configuration_is_accepted(file, forking):
     # in a separate process, so that other tests don't find its options registered
-    done = subprocess.run(
-        [sys.executable, "-c", GLOBAL, file], capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.returncode) == ("200\n", 0), done.stderr
+    asking = PROCESSES.Process(target=ask_with_the_global_configuration, args=(str(file),))
+    asking.start()
+    asking.join()
+    assert asking.exitcode == 0
