@@ -30,7 +30,7 @@ def stage(tmp_path_factory):
 
 
 SETTINGS = settings(
-    max_examples=examples(12, 80),
+    max_examples=examples(8, 80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

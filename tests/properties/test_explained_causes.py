@@ -22,7 +22,7 @@ ABSENT = ("no_inventory", "no_sharing")
 #: a trait that every provider of a mended cloud has, for groups that ask for nothing else any more
 ANY = "CUSTOM_ANY"
 few_examples = settings(
-    max_examples=examples(10, 200),
+    max_examples=examples(6, 200),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -27,7 +27,7 @@ def stage(tmp_path_factory):
 
 
 @settings(
-    max_examples=examples(20, 80),
+    max_examples=examples(12, 80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -40,22 +40,25 @@ def an_adapter(request):
     return request.getfixturevalue(name)
 
 
+#: each shape with one writer in an ordinary run, and with all of them with `--thorough`
 KINDS = [
-    Settings(
-        writer,
-        report_in_placement=True,
-        shared_storage=shape == "pooled",
-        ordered_devices=True,
-        shape=shape,
+    pytest.param(
+        Settings(
+            writer,
+            report_in_placement=True,
+            shared_storage=shape == "pooled",
+            ordered_devices=True,
+            shape=shape,
+        ),
+        id=f"{shape}-{writer}",
+        marks=pytest.mark.thorough if (at_shape - at_writer) % 3 else (),
     )
-    for shape in SHAPES
-    for writer in ("scheduler", "auto", "tracker")
+    for at_shape, shape in enumerate(SHAPES)
+    for at_writer, writer in enumerate(("scheduler", "auto", "tracker"))
 ]
 
 
-@pytest.mark.parametrize(
-    "settings", KINDS, ids=[f"{one.shape}-{one.allocation_writer}" for one in KINDS]
-)
+@pytest.mark.parametrize("settings", KINDS)
 def test_histories_settle_as_the_translations_say(an_adapter, tmp_path, settings):
     folders = (tmp_path / str(number) for number in itertools.count())
 
