@@ -7,9 +7,10 @@ from placement.storage.feed import change_feed, feed_lanes
 from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.tables import change_lanes, provider_changes
 from tests.databases.connections import connections
+from tests.extent import examples
 from tests.functional.forked import PROCESSES
 
-WRITERS, WRITES = 4, 1000
+WRITERS, WRITES = 4, examples(300, 1000)
 #: by kind of database, where each write waits for the disk or for all others
 FEWER = {"sqlite": 50, "mariadb": 200}
 
