@@ -49,7 +49,9 @@ Clients should go by the status and the code: texts may change.
 
 def page() -> str:
     """Return the text of the page. Raises KeyError where a cure is missing, or is nobody's."""
-    cures = yaml.safe_load((HERE / "message_cures.yaml").read_text(encoding="utf-8"))
+    # libyaml's loader is ten times faster
+    text = (HERE / "message_cures.yaml").read_text(encoding="utf-8")
+    cures = yaml.load(text, yaml.CSafeLoader)
     errors, starts = cures["errors"], cures["starts"]
     lines = [_OPENING]
     needed = {kind.__name__ for kinds in _by_status().values() for kind in kinds}
