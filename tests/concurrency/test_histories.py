@@ -32,10 +32,11 @@ from tests.concurrency.model import (
     Write,
     WriteTree,
 )
+from tests.extent import examples
 from tests.faults.forking import running
 from tests.faults.running import eventually
 
-HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", "2"))
+HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", examples(1, 2)))
 SEED = int(os.environ.get("BERTH_TEST_HISTORY_SEED", "1"))
 CLIENTS = 4
 CALLS = 60
@@ -91,7 +92,7 @@ def test_concurrent_calls_are_explained_by_some_order(service):
 
 
 # what each database keeps of a killed worker's writes: tests/faults/test_killed_workers.py
-@pytest.mark.spread_over_databases("sqlite", "postgresql", "mariadb")
+@pytest.mark.thorough
 def test_calls_whose_worker_is_killed_happened_once_or_not_at_all(service):
     unanswered = 0
     for history in range(1000, 1000 + HISTORIES):

@@ -9,8 +9,8 @@ from tests.functional.placement.crowd import FULL, at_once, claims, outcome
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.small_cloud import CHILD, ROOT, expect, holding, numbered, stock
 
-CLIENTS = 22
-EACH = 3
+CLIENTS = 11
+EACH = 2
 TOTAL = COUNT * CLIENTS * EACH
 PATH = f"/resource_providers/{ROOT}"
 #: maximum number of conflicts for one request
@@ -24,12 +24,12 @@ def root(service):
 
 
 def test_many_clients_get_the_whole_capacity_and_no_more(root, processes):
-    room = TOTAL - 40
+    room = TOTAL - 20
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=room)), 200)
     claim = functools.partial(claims, clients=CLIENTS, each=EACH)
     answers = sum(processes.run(claim, root.url), start=collections.Counter())
     used = root.get(f"{PATH}/usages").json["usages"]
-    assert (answers, used) == ({204: room, FULL: 40}, {"VCPU": room})
+    assert (answers, used) == ({204: room, FULL: 20}, {"VCPU": room})
     assert root.ask("SELECT count(*) FROM projects") == [(5,)]
 
 

@@ -31,7 +31,7 @@ time.time = lambda: now() + float(FILE.read_text())
 datetime.datetime = Stepped
 """
 HOUR, DAY = 3_600, 86_400
-WRITES = 25
+WRITES = 8
 
 
 @pytest.fixture

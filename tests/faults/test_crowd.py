@@ -13,7 +13,7 @@ from tests.functional.placement.small_cloud import ROOT, holding, numbered, stoc
 # what each database grants to many clients at once: tests/databases/test_many_clients.py
 pytestmark = pytest.mark.spread_over_databases("sqlite", "postgresql", "mariadb")
 
-CLIENTS = 64
+CLIENTS = 24
 TURNS = 3
 PATH = f"/resource_providers/{ROOT}"
 
@@ -36,8 +36,9 @@ def claimed(total):
     return {(204, None): total} | ({(409, "placement.undefined_code"): refused} if refused else {})
 
 
+@pytest.mark.thorough
 def test_new_consumers_get_the_whole_capacity_and_no_more(service, database_url):
-    room = CLIENTS * TURNS - 50
+    room = CLIENTS * TURNS - 20
     assert service.put(f"{PATH}/inventories", stock(0, VCPU=room)).status == 200
 
     def claim(number):

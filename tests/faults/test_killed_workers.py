@@ -17,7 +17,7 @@ from tests.faults.load import WRITERS, begin, wrong_candidates
 from tests.faults.running import Client, eventually
 from tests.faults.tables import broken_rules, part_of, shared_generation
 
-KILLS = int(os.environ.get("BERTH_TEST_KILLS", examples(2, 10)))
+KILLS = int(os.environ.get("BERTH_TEST_KILLS", examples(1, 10)))
 #: enough that one of them is within a write
 MOST_KILLS = 1000
 #: maximum seconds until a kill, which is drawn at random; a write takes some milliseconds

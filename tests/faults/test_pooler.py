@@ -15,10 +15,10 @@ from tests.faults.forking import running
 from tests.faults.running import Client
 from tests.functional.placement.small_cloud import numbered
 
-CLAIMS = 120
+CLAIMS = 48
 CLIENTS = 12
 #: number of operations of each writer; more than psycopg executes before it prepares a statement
-TIMES = 10
+TIMES = 7
 SHOWN = (
     "/resource_providers?in_tree={0}",
     "/resource_providers?resources=VCPU:1",

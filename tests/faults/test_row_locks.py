@@ -212,6 +212,7 @@ def claim_both(service):
     return claim(service, ROOT, SECOND)
 
 
+@pytest.mark.spread_over_databases("postgresql", "mariadb")
 @pytest.mark.parametrize("write", [claim_both, several, reshape, change_tree])
 def test_a_write_holds_nothing_while_it_waits_for_long(service, database_url, beside, write):
     """Another program may lock the one provider, and does so while the write still waits."""
@@ -260,7 +261,8 @@ def reshape_all(service):
     return service.post("/reshaper", {"inventories": stocks, "allocations": {}})
 
 
-@pytest.mark.parametrize("options", [ONE_AFTER_THE_OTHER], indirect=True, ids=["short limits"])
+@pytest.mark.spread_over_databases("postgresql", "mariadb")
+@pytest.mark.parametrize("options", [ONE_AFTER_THE_OTHER], indirect=True, ids=["three seconds"])
 @pytest.mark.parametrize("write", [allocate, allocate_again, reshape_all])
 def test_rows_that_become_free_one_after_the_other_are_no_silent_server(
     service, database_url, database_kind, write

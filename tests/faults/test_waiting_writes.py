@@ -21,6 +21,8 @@ FEW_CONNECTIONS = {
 }
 
 
+# who waits gives back its thread and its connection, whatever the database
+pytestmark = pytest.mark.spread_over_databases("postgresql", "mariadb")
 #: databases that lock rows
 database_kind = only("postgresql", "mariadb")
 

@@ -17,7 +17,7 @@ def database_kind(request):
     return request.param
 
 
-def test_the_commands_between_versions_work(new_database, before, monkeypatch, capsys):
+def test_the_commands_between_versions_work(new_database, before, tmp_path, monkeypatch, capsys):
     url = new_database(empty=True)
     assert earlier.manage(before, url, "db", "sync").returncode == 0
     commands = [
@@ -27,6 +27,7 @@ def test_the_commands_between_versions_work(new_database, before, monkeypatch, c
         ["placement-status", "upgrade", "check"],
         ["placement-manage", "db", "sync"],
     ]
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
     # the check again, after the schema was upgraded; 1 is the code of a warning
     for (program, *words), code in zip((*commands, commands[0]), (1, 0, 0), strict=True):
