@@ -79,6 +79,7 @@ def documented(kind):
     return [line.strip(" ;") for line in block.split("\n\n")[1].splitlines()]
 
 
+@pytest.mark.spread_over_databases("postgresql", "mariadb")
 @pytest.mark.parametrize("table", WRITES)
 def test_a_write_that_needs_one_says_so_and_changes_nothing(
     service, database_url, database_kind, table

@@ -102,12 +102,17 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("path", OTHERS)
-def test_searches_of_another_kind_leave_threads_to_others_and_end_with_their_clients(cloud, path):
-    query, body = exploding().partition("?")[2], OTHERS[path]
+def test_searches_of_another_kind_leave_threads_to_others_and_end_with_their_clients(cloud):
+    with searched(cloud, ENDLESS) as service:
+        for path, body in OTHERS.items():
+            take_all_threads_and_leave(service, path, body)
+
+
+def take_all_threads_and_leave(service, path, body):
+    query = exploding().partition("?")[2]
     method, target = ("GET", f"{path}?{query}") if body is None else ("POST", path)
     sent = None if body is None else json.dumps({"query": query, **body})
-    with searched(cloud, ENDLESS) as service, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
 
         def search(number):
             connection = stack.enter_context(contextlib.closing(service.connect()))
