@@ -248,6 +248,7 @@ class Database:
             mode.begin(connection, False)
             yield connection
             connection.settle()
+        self._tell()
 
     def write(
         self, operation: Operation[T], tries: int = TRIES, patience: float | None = None

@@ -73,6 +73,8 @@ def test_the_meter_is_told_of_a_transaction_at_its_end_and_of_no_request(tmp_pat
         told.clear()
         ask_twice()
         database.ask(ONE)
+        with database.transaction() as connection:
+            connection.execute(ONE)
         database.answers(True)
         ask_twice()
         database.answers(False)
@@ -82,4 +84,4 @@ def test_the_meter_is_told_of_a_transaction_at_its_end_and_of_no_request(tmp_pat
         other = threading.Thread(target=ask_twice)
         other.start()
         other.join()
-    assert (told[:3], sum(told[3:]), database.statements) == ([2, 1, 1], 2, before)
+    assert (told[:4], sum(told[4:]), database.statements) == ([2, 1, 1, 1], 2, before)
