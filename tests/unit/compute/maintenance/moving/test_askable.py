@@ -29,7 +29,7 @@ REQUESTS = st.builds(
 )
 
 
-@settings(max_examples=examples(100, 3000), deadline=None)
+@settings(max_examples=examples(300, 3000), deadline=None)
 @given(REQUESTS)
 def test_what_is_askable_is_read_and_what_is_read_with_names_that_exist_is_askable(request):
     try:
