@@ -123,10 +123,9 @@ def answers_while(balanced, happens):
     """Call `happens()` under requests; return what reads were answered, and what writes."""
     with (
         Load(Client(balanced).get, 1) as reads,
-        Load(Client(balanced).get, 1) as more_reads,
         Load(Client(balanced).put, 1) as writes,
     ):
-        loads = (reads, more_reads, writes)
+        loads = (reads, writes)
         wait_until(lambda: min(load.sent() for load in loads) > 10, balanced.said)
         happens()
         enough = [load.sent() + 20 for load in loads]
@@ -134,7 +133,7 @@ def answers_while(balanced, happens):
             lambda: all(load.sent() > n for load, n in zip(loads, enough, strict=True)),
             balanced.said,
         )
-    return reads.answers + more_reads.answers, writes.answers
+    return reads.answers, writes.answers
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics/providers"])
@@ -176,8 +175,8 @@ def test_a_host_that_is_drained_and_stopped_loses_no_request(balanced, hosts):
 def test_a_host_that_is_killed_loses_only_what_it_had_begun(balanced, hosts):
     reads, writes = answers_while(balanced, hosts[0].server.kill)
     hosts[0].start()
-    # two clients read: at most their two answers were cut off
-    assert reads.total() - reads[200] == reads["ChunkedEncodingError"] <= 2
+    # one client reads: at most its answer was cut off
+    assert reads.total() - reads[200] == reads["ChunkedEncodingError"] <= 1
     # One client writes: whether its write in progress was done is unknown, and it isn't sent again,
     # because a second attempt would be answered 204.
     assert writes.total() - writes[201] <= 1

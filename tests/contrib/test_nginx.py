@@ -1,6 +1,8 @@
 """contrib/nginx: the service behind a proxy that terminates TLS."""
 
 import getpass
+import re
+from urllib.parse import urljoin
 
 import pytest
 
@@ -136,6 +138,16 @@ def test_without_the_option_the_proxy_s_headers_are_ignored(tmp_path):
     assert answer.headers["location"] == "http://localhost/resource_classes/CUSTOM_A"
 
 
+def test_the_page_and_what_it_loads_are_below_the_prefix(proxied):
+    page = proxied.request("GET", "/berth/v1/ui")
+    assert page.url == f"{proxied.url}/berth/v1/ui/"
+    loaded = {urljoin(page.url, name) for name in re.findall(r'(?:src|href)="([^"#]+)"', page.text)}
+    assert loaded
+    for url in loaded:
+        assert proxied.request("GET", url.removeprefix(proxied.url)).status_code == 200, url
+
+
+@pytest.mark.thorough
 def test_the_page_works_below_the_prefix(proxied, open_page):
     page = open_page(f"{proxied.url}/berth/v1/ui", ignore_https_errors=True)
     assert page.url == f"{proxied.url}/berth/v1/ui/"

@@ -65,7 +65,7 @@ def test_a_search_may_name_many_aggregates(uwsgi):
 def test_a_reload_reads_the_configuration_and_loses_no_request(uwsgi):
     before = uwsgi.workers()
     (uwsgi.folder / "policy.yaml").write_text('"placement:resource_classes:list": "!"\n')
-    with Load(lambda number: uwsgi.request("GET", "/resource_providers"), 2) as load:
+    with Load(lambda number: uwsgi.request("GET", "/resource_providers"), 1) as load:
         wait_until(lambda: load.sent() > 20, uwsgi.said)
         uwsgi.process.send_signal(signal.SIGHUP)
         # one worker after the other

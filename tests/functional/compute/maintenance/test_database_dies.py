@@ -106,7 +106,7 @@ class TestMigrating:
     @pytest.mark.parametrize(
         ("call", "after"),
         [
-            (3, False),
+            pytest.param(3, False, marks=pytest.mark.thorough),
             (4, False),
             pytest.param(4, True, marks=pytest.mark.thorough),
             pytest.param(5, False, marks=pytest.mark.thorough),
@@ -130,6 +130,7 @@ class TestMigrating:
         assert nodes.run("migrate_compute_inventory").code == 0
         assert self.migrated(nodes) == [True] * len(NODENAMES)
 
+    @pytest.mark.thorough
     @on("mariadb")
     def test_over_http_is_no_different(self, server, nodes, dying):
         with serving(nodes.url, roles=["admin", "service"]) as url:
@@ -222,7 +223,11 @@ class TestOneHost:
 
     @pytest.mark.parametrize(
         "command",
-        ["tree", pytest.param("consumers", marks=pytest.mark.thorough), "audit"],
+        [
+            pytest.param("tree", marks=pytest.mark.thorough),
+            pytest.param("consumers", marks=pytest.mark.thorough),
+            "audit",
+        ],
     )
     @on("postgresql")
     def test_looking_ends_it(self, server, site, leftovers, dying, command):

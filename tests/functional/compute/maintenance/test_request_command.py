@@ -2,12 +2,14 @@
 
 import io
 import json
-import subprocess
+import os
 import sys
 
 import pytest
 
+from compute.cli.nova_manage import main
 from compute.records.instance import Flavor
+from tests.functional.forked import Forked
 
 SPECS = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2", "trait:CUSTOM_GOLD": "required"}
 GUESTS = [
@@ -240,17 +242,17 @@ def test_an_alias_that_is_none_is_bad_configuration(sqlite_site):
     assert "[pci]alias has no name" in ended.err
 
 
-def test_the_program_needs_neither_placement_nor_records(tmp_path):
-    command = [sys.executable, "-m", "compute.cli.nova_manage", "placement", "request"]
+def test_the_program_needs_neither_placement_nor_records(tmp_path, forking):
+    (tmp_path / "guests").write_text(json.dumps(GUESTS))
 
-    ended = subprocess.run(
-        [*command, "--json", "-"],
-        input=json.dumps(GUESTS),
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
+    said, complaints = Forked(_ask, [str(tmp_path)], {**os.environ}).communicate()
 
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert [one["refused"] is None for one in json.loads(ended.stdout)] == [True, True, False, True]
+    assert complaints == ""
+    assert [one["refused"] is None for one in json.loads(said)] == [True, True, False, True]
+
+
+def _ask(folder):
+    """In a forked process: ask in a folder that has nothing but the guests."""
+    os.chdir(folder[0])
+    with open("guests") as sys.stdin:
+        return main(["placement", "request", "--json", "-"])

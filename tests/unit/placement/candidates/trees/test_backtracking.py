@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from placement.candidates.budget import OutOfTime
 from placement.candidates.tree_problem import Local, RequestShape, Variable
+from tests.extent import examples
 from tests.unit.placement.candidates.tree_problems import (
     VF,
     VGPU,
@@ -25,7 +26,7 @@ from tests.unit.placement.candidates.tree_problems import (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 @given(problem=problems())
 def test_solutions_are_those_of_the_definition(problem):
     wanted = sorted(by_trying_all(*problem))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from placement.candidates.budget import Allowance, TooManyToCount
 from placement.candidates.trees.counting import CountedSolutions
 from tests.endless import endless
+from tests.extent import examples
 from tests.unit.placement.candidates.tree_problems import (
     by_trying_all,
     devices,
@@ -16,7 +17,7 @@ from tests.unit.placement.candidates.tree_problems import (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 @given(problem=problems())
 def test_every_solution_has_one_number(problem):
     counted = CountedSolutions(*problem, endless())
