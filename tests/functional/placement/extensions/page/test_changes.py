@@ -40,20 +40,25 @@ def fill(route, status, body):
     route.fulfill(status=status, body=json.dumps(body), content_type="application/json")
 
 
-#: counts in a page what it asked and wasn't answered yet
+#: lets a page tell when nothing is left that it asked and wasn't answered yet
 COUNTING = """{
     const ask = window.fetch;
-    window.underWay = 0;
+    let underWay = 0;
+    const waiting = [];
     window.fetch = async (...request) => {
-      window.underWay += 1;
+      underWay += 1;
       try {
         const answer = await ask(...request);
         await answer.clone().arrayBuffer();
         return answer;
       } finally {
-        window.underWay -= 1;
+        underWay -= 1;
+        if (!underWay) waiting.splice(0).forEach((done) => done());
       }
     };
+    window.allAnswered = () => new Promise((done) => {
+      underWay ? waiting.push(() => done(true)) : done(true);
+    });
     0;
 }"""
 
@@ -74,7 +79,7 @@ class Clock:
     def turn(self):
         """Let three seconds pass, and wait for the answers to what was asked in them."""
         self._page.clock.run_for(3000)
-        wait_until(self._page, lambda: not self._page.evaluate("underWay"))
+        self._page.wait_for_function("allAnswered()")
 
     def turn_until(self, happened):
         """Let turns pass until something has happened: a page rests for two minutes at most."""
