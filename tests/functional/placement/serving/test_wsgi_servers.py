@@ -16,7 +16,7 @@ from werkzeug.test import Client
 from placement import wsgi
 from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.page import command_shown
-from tests.functional.placement.serving.programs import ADMIN, free_port, needed
+from tests.functional.placement.serving.programs import ADMIN, FORKED, free_port, needed
 from tests.patience import PATIENCE
 
 SCRIPT = Path(wsgi.__file__).with_name("api.py")
@@ -28,8 +28,12 @@ def uwsgi():
     return needed("uwsgi", "pyuwsgi")
 
 
-def with_port(command, port):
-    return [word.replace("127.0.0.1:8778", f"127.0.0.1:{port}") for word in command]
+def small(command, port):
+    """Return a command of the page with another port, and half of its processes."""
+    words = [word.replace("127.0.0.1:8778", f"127.0.0.1:{port}") for word in command]
+    place = 1 + max(words.index(each) for each in words if each in ("--workers", "--processes"))
+    assert words[place : place + 2] == ["4", "--threads"]
+    return [*words[:place], "2", *words[place + 1 :]]
 
 
 SERVERS = {
@@ -42,7 +46,7 @@ SERVERS = {
 def served(request, start_for_module, tmp_path_factory):
     """Return the service under the server, started with the page's command."""
     port = free_port()
-    command = SERVERS[request.param]() + with_port(command_shown(request.param)[1:], port)
+    command = SERVERS[request.param]() + small(command_shown(request.param)[1:], port)
     database = f"sqlite:///{tmp_path_factory.mktemp('database')}/placement.db"
     return start_for_module(
         command, f"http://127.0.0.1:{port}", OS_PLACEMENT_DATABASE__CONNECTION=database
@@ -114,6 +118,7 @@ def have_the_search(server):
     return {has_numpy(pid) for pid in {server.process.pid, *server.workers()}}
 
 
+@pytest.mark.thorough
 def test_uwsgi_loads_the_command_as_a_file_and_idle_workers_have_the_search_in_common(start_uwsgi):
     server = start_uwsgi("--die-on-term")
     assert have_the_search(server) == {True}
@@ -122,6 +127,7 @@ def test_uwsgi_loads_the_command_as_a_file_and_idle_workers_have_the_search_in_c
     assert server.stop(signal.SIGTERM) == 0
 
 
+@pytest.mark.thorough
 def test_with_lazy_apps_idle_workers_of_uwsgi_have_no_search(start_uwsgi):
     assert have_the_search(start_uwsgi("--lazy-apps")) == {False}
 
@@ -161,7 +167,7 @@ def test_the_command_is_a_program_of_this_environment():
 @pytest.mark.parametrize("dashes", [["--"], pytest.param([], marks=pytest.mark.thorough)])
 def test_the_command_serves_with_the_options_of_wsgi_scripts(start, dashes):
     port = free_port()
-    command = [str(COMMAND), "-b", "127.0.0.1", "-p", str(port), *dashes]
+    command = [FORKED, "-b", "127.0.0.1", "-p", str(port), *dashes]
     server = start(command, f"http://127.0.0.1:{port}")
     assert server.request("GET", "/traits").status_code == 200
 
