@@ -16,6 +16,14 @@ THREADS = 4
 #: how many requests of one worker may wait: half of its threads
 WAITS = THREADS // 2
 PATH = "/berth/v1/changes"
+#: the longest waits last longer than any test, so that a place isn't free because one has ended
+NEVER_ENDING = f"""
+from placement.extensions.changes import handler
+waited = handler._waited
+def longer(call, cursor, seconds):
+    return waited(call, cursor, {2 * PATIENCE} if seconds == 30 else seconds)
+handler._waited = longer
+"""
 
 
 @pytest.fixture
@@ -166,7 +174,7 @@ def test_a_stop_or_a_reload_ends_waits_at_once(one_worker, sent):
 @pytest.mark.parametrize("on_tcp", [False, True])
 def test_a_client_that_disconnects_frees_its_place(database_url, on_tcp):
     port = free_port() if on_tcp else None
-    with running(database_url, workers=1, threads=THREADS, port=port) as service:
+    with running(database_url, workers=1, threads=THREADS, port=port, code=NEVER_ENDING) as service:
         after = position(service)
         for _ in range(2):
             with all_waiting(service):
