@@ -161,6 +161,12 @@ def make_a_root(connection):
     )
 
 
+def other_root(connection):
+    table = tables.resource_providers
+    other = connection.execute(sa.select(table.c.id).where(table.c.name == "other")).scalar()
+    change(connection, table, table.c.name == "child", root_provider_id=other)
+
+
 def other_uuid(connection):
     change(
         connection,
@@ -213,6 +219,7 @@ BYPASSING = {
         c, tables.placement_aggregates, sa.true(), uuid=str(uuid.UUID(int=2))
     ),
     "a parent": make_a_root,
+    "a root alone": other_root,
     "a provider's uuid": other_uuid,
     "a provider": add_provider,
     "all goes": delete_all,

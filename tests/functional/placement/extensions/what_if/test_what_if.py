@@ -90,6 +90,18 @@ def test_the_answer_is_that_of_the_changed_cloud(cloud, change, query, count):
     assert fits(cloud, "resources=VCPU:3", {})["fits"] == 2
 
 
+def test_traits_and_aggregates_may_go(cloud):
+    h1, h2, rack = cloud.uuids["h1"], cloud.uuids["h2"], cloud.aggregate("rack")
+    gold, racked = "resources=VCPU:3&required=CUSTOM_GOLD", f"resources=VCPU:3&member_of={rack}"
+    given = {"traits": {h1: {"add": ["CUSTOM_GOLD"]}}}
+    taken = {
+        "traits": {h1: {"add": ["CUSTOM_GOLD"], "remove": ["CUSTOM_GOLD"]}},
+        "aggregates": {h2: {"remove": [rack]}},
+    }
+    for query in (gold, racked):
+        assert [fits(cloud, query, change)["fits"] for change in (given, taken)] == [1, 0]
+
+
 def test_new_hosts_have_names_and_hold_nothing_unless_asked_for(cloud):
     expect(
         cloud.service.put(f"/allocations/{CONSUMER}", holding({cloud.uuids["h2"]: {"VCPU": 3}})),
