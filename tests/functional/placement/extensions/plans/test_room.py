@@ -420,6 +420,23 @@ def test_who_is_resized_during_the_question_proves_nothing(three, monkeypatch):
     assert (answer["verdict"], answer["exact"]) == ("unknown", False)
 
 
+def test_a_plan_of_more_moves_is_the_cheapest_only_if_all_were_looked_at(service, monkeypatch):
+    """One move would be enough if the guest of B had a place; in the end it is gone."""
+    for name, uuid, total in (("a", A, 4), ("b", B, 4), ("c", C, 2), ("d", D, 2)):
+        provider(service, name, uuid, VCPU=total)
+    large = numbered("c", 5)
+    for guest, uuid, amount in ((ONE, A, 2), (TWO, A, 2), (large, B, 4)):
+        hold(service, guest, **{uuid: {"VCPU": amount}})
+    answer = room(service, "resources=VCPU:4")
+    assert (answer["verdict"], answer["exact"], len(answer["moves"])) == ("possible", True, 2)
+    for by in ("moves", "VCPU"):
+        with monkeypatch.context() as patch:
+            _then(patch, lambda: expect(service.delete(f"/allocations/{large}"), 204))
+            answer = room(service, "resources=VCPU:4", by=by)
+        assert (answer["verdict"], answer["exact"], len(answer["moves"])) == ("possible", False, 2)
+        hold(service, large, **{B: {"VCPU": 4}})
+
+
 def _then(monkeypatch, act):
     """Let something happen after the cloud is read."""
     clouds = WhatIf.before_and_after
