@@ -92,10 +92,12 @@ def test_a_session_prepares_a_statement_once(session):
 def test_a_session_prepares_so_much_text_and_runs_the_rest_as_it_is(session):
     prepared = batches.Prepared()
     calls = [(f"SELECT $1::INTEGER + {n} -- {'x' * 150_000}", [n]) for n in range(4)]
-    for sent in (calls[:1], calls, calls):
+    # one that is too long keeps no shorter one behind it from being prepared
+    short = "SELECT 2 * $1::INTEGER", [4]
+    for sent in (calls[:1], [*calls, short], calls):
         found = batches.run(session, sent, prepared)
         assert [result.fetchall() for result in found] == [[(2 * n,)] for _, (n,) in sent]
-    assert list(prepared.names) == [text for text, _ in calls[:2]]
+    assert list(prepared.names) == [text for text, _ in [*calls[:2], short]]
 
 
 def test_what_failed_to_be_prepared_is_prepared_again(session):

@@ -181,7 +181,7 @@ class Database:
         preparation = self._preparation
         if preparation is not None:
             preparation.run()
-            if preparation.is_done:
+            if preparation.is_done and self._preparation is preparation:
                 self._preparation = None
 
     def _read(self, question: Operation[T], begun: float | None = None) -> T:

@@ -51,7 +51,7 @@ class StatementDriver:
 
     def batches(self, pooled: PoolProxiedConnection) -> bool:
         """Return whether statements to this connection can go in one message."""
-        return False
+        return pooled.info.get(BATCHES, False)
 
     def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[object]:
         """Send statements; return for each a cursor, or an object with a cursor's methods."""

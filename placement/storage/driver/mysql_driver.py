@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import PoolProxiedConnection
 
-from placement.storage.driver.drivers import BATCHES, Call, StatementDriver, note_failed
+from placement.storage.driver.drivers import Call, StatementDriver, note_failed
 from placement.storage.driver.message_answers import MessageResult, is_told
 
 #: flag of a session: the server takes several statements in one message
@@ -29,9 +29,6 @@ LONGEST = 1 << 20
 
 class PyMySQLDriver(StatementDriver):
     """MariaDB's and MySQL's: several statements go in one message."""
-
-    def batches(self, pooled: PoolProxiedConnection) -> bool:
-        return pooled.info.get(BATCHES, False)
 
     def run(self, pooled: PoolProxiedConnection, calls: Sequence[Call]) -> list[Any]:
         if not self.batches(pooled):

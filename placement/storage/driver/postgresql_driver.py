@@ -19,7 +19,7 @@ from psycopg.adapt import Transformer
 from psycopg.waiting import Ready, Wait
 from sqlalchemy.pool import PoolProxiedConnection
 
-from placement.storage.driver.drivers import BATCHES, Call, StatementDriver, executed, note_failed
+from placement.storage.driver.drivers import Call, StatementDriver, executed, note_failed
 
 #: a text, and its values by position
 Sent = tuple[str, Sequence[Any]]
@@ -50,9 +50,6 @@ class PsycopgDriver(StatementDriver):
 
     They are prepared if the session keeps prepared statements, that is, without a pooler.
     """
-
-    def batches(self, pooled: PoolProxiedConnection) -> bool:
-        return pooled.info.get(BATCHES, False)
 
     def is_free(self, pooled: PoolProxiedConnection) -> bool:
         connection: Any = pooled.driver_connection
@@ -124,9 +121,13 @@ class Prepared:
         missing = dict.fromkeys(text for text, values in calls if values and text not in self.names)
         if not missing:
             return {}
+        new: dict[str, bytes] = {}
         room = _PREPARED_AT_MOST - sum(map(len, self.names))
-        sizes = zip(missing, itertools.accumulate(map(len, missing)), strict=True)
-        return {text: b"berth_%d" % next(self._numbers) for text, size in sizes if size <= room}
+        for text in missing:
+            if len(text) <= room:
+                room -= len(text)
+                new[text] = b"berth_%d" % next(self._numbers)
+        return new
 
 
 def run(
