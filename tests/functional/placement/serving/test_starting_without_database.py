@@ -116,3 +116,10 @@ def test_other_transactions_wait_for_the_preparation(database):
         go_on.set()
         first.result(), second.result()
     assert order == ["prepared", "asked", "asked"]
+
+
+def test_what_is_put_off_during_a_preparation_is_done_next(database):
+    done = []
+    database.prepare_first(lambda: database.prepare_first(lambda: done.append("later")))
+    found = [database.read(lambda connection: list(done)) for _ in range(2)]
+    assert (found, database.is_prepared) == ([[], ["later"]], True)
