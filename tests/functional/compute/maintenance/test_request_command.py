@@ -245,9 +245,10 @@ def test_an_alias_that_is_none_is_bad_configuration(sqlite_site):
 def test_the_program_needs_neither_placement_nor_records(tmp_path, forking):
     (tmp_path / "guests").write_text(json.dumps(GUESTS))
 
-    said, complaints = Forked(_ask, [str(tmp_path)], {**os.environ}).communicate()
+    program = Forked(_ask, [str(tmp_path)], {**os.environ})
+    said, complaints = program.communicate()
 
-    assert complaints == ""
+    assert (program.returncode, complaints) == (0, "")
     assert [one["refused"] is None for one in json.loads(said)] == [True, True, False, True]
 
 
