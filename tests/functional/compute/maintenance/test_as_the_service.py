@@ -146,8 +146,8 @@ def test_what_an_operator_s_file_gives_survives_a_reshape(sqlite_site, held, fla
 
 @pytest.mark.parametrize(
     "seed",
-    # each writer once
-    [*range(3), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(3, 10))],
+    # without a reshape; then each writer once, with guests that a reshape moves
+    [0, 4, 8, 9, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, 3, 5, 6, 7))],
 )
 def test_after_a_migration_the_service_sends_no_write(sqlite_site, single_requests, writes, seed):
     chance = random.Random(seed)
