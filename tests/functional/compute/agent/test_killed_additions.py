@@ -163,9 +163,11 @@ def test_a_killed_agent_leaves_nothing_unnoted_and_the_next_one_completes(servic
     host, source = Host(tmp_path, service), random.Random()
     with host.file.open("a") as file:
         file.write(f"[berth]\nwhole_trees = {whole}\n")
-    moment, died = Moment(service, source), 0
+    moment, died, listed = Moment(service, source), 0, "none"
     for started in range(20 * KILLS):
-        host.lists(source.choice(list(FILES)))
+        # it has something to add or to remove
+        listed = source.choice([name for name in FILES if name != listed])
+        host.lists(listed)
         process = host.agent(start=False)
         process.start()
         timer = moment.kill(process)
