@@ -138,6 +138,7 @@ def test_a_click_right_after_a_field_opens_the_tree(open_page, small_cloud):
     """The list is drawn anew while the link is pressed: the field is left."""
     page = open_page(f"{small_cloud.ui}#/trees")
     trees = page.get_by_role("table", name="Trees").get_by_role("link")
+    opened = page.get_by_role("heading", name="compute2", exact=True)
     for label, text, left in (
         ("Search by name or uuid of any provider", "compute2", 1),
         ("Trait", "CUSTOM_NVIDIA_A40", 3),
@@ -147,12 +148,13 @@ def test_a_click_right_after_a_field_opens_the_tree(open_page, small_cloud):
         page.goto(f"{small_cloud.ui}#/none")
         page.goto(f"{small_cloud.ui}#/trees")
         expect(trees, label).to_have_count(4)
+        expect(opened, label).to_have_count(0)
         page.get_by_label(label, exact=True).fill(text)
         trees.filter(has_text="compute2").hover()
         page.mouse.down()
         expect(page.get_by_role("status").filter(has_text=f"{left} of 4"), label).to_be_visible()
         page.mouse.up()
-        expect(page.get_by_role("heading", name="compute2", exact=True), label).to_be_visible()
+        expect(opened, label).to_be_visible()
         expect(page.get_by_label(label, exact=True)).to_have_value(text)
         expect(trees, label).to_have_count(left)
 
