@@ -14,12 +14,14 @@ from placement.microversions import NEWEST, name
 
 
 def _described(api, version):
-    return {"info": {"title": "a → b", "version": name(version)}}
+    # as the real one, it is longer than what a stream keeps
+    return {"info": {"title": "a → b " * 10_000, "version": name(version)}}
 
 
 @pytest.fixture
-def run(monkeypatch, own_logging):
+def run(tmp_path, monkeypatch, own_logging):
     """Return a function that writes a document to a stream, and returns the exit code."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     for each in [each for each in os.environ if each.startswith("OS_")]:
         monkeypatch.delenv(each)
     module = sys.modules[document.__module__]
