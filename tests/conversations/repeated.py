@@ -12,7 +12,8 @@ def each_part_once(document: dict[str, Any]) -> dict[str, Any]:
     questions are searches: one code judges each of these, and its hundreds of boundaries are those
     of each operation. Parts that are required stay.
     """
-    document = copy.deepcopy(document)
+    # GET and HEAD share a list, from which a part would be taken for both: each gets its own
+    document = json.loads(json.dumps(document))
     seen: set[tuple[str, str]] = set()
     for operations in document["paths"].values():
         for operation in operations.values():
