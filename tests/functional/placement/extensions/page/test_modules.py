@@ -27,4 +27,4 @@ def test_what_the_modules_compute(node):
     assert min(len(alone), len(together)) > 3
     for options in (alone, ["--test-isolation=none", *together]):
         done = subprocess.run([node, "--test", *options], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
+        assert done.returncode == 0, done.stdout + done.stderr
