@@ -37,9 +37,13 @@ def test_a50_a_host_with_cells_gives_each_guest_all_it_asks_for_or_refuses_it(sh
     ]
     assert host.held(refused) == {}
     assert refused.host is None
-    assert not [url for _, url, *_ in host.host.adapter.requests if url.endswith("/usages")], (
-        "the tree is read with them"
-    )
+
+
+def test_usages_come_with_the_tree_where_the_service_has_whole_trees(shaped):
+    host = shaped(cells(vcpus=20, memory_mb=100000))
+    host.claimed(vcpus=8)
+    host.claimed(vcpus=8)
+    assert not [url for _, url, *_ in host.host.adapter.requests if url.endswith("/usages")]
 
 
 def test_a51_a_host_with_cells_gives_a_guest_the_cells_that_it_was_fitted_to(shaped):
