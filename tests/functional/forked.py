@@ -32,6 +32,15 @@ def forking():
     forkserver._forkserver._stop()
 
 
+def code_of(process):
+    """Wait for the end of a process, with patience, and return its exit code."""
+    process.join(PATIENCE)
+    # one that hangs is killed, and its code is that of the signal
+    process.kill()
+    process.join()
+    return process.exitcode
+
+
 class Forked:
     """A process that runs `main(arguments)`; what it has of subprocess.Popen is as there.
 

@@ -10,7 +10,7 @@ import compute.config
 import placement.conf
 from compute.config.placement import build_adapter
 from placement.direct import PlacementDirect
-from tests.functional.forked import PROCESSES
+from tests.functional.forked import PROCESSES, code_of
 
 NIL_UUID = "00000000-0000-0000-0000-000000000000"
 
@@ -166,5 +166,4 @@ def test_the_global_configuration_is_accepted(file, forking):
     # in a separate process, so that other tests don't find its options registered
     asking = PROCESSES.Process(target=ask_with_the_global_configuration, args=(str(file),))
     asking.start()
-    asking.join()
-    assert asking.exitcode == 0
+    assert code_of(asking) == 0

@@ -155,7 +155,9 @@ def look_around(database, guests, seconds):
 def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, nodes, watch):
     source, database = random.Random(), watch(site)
     died, found = 0, check(database, nodes)
-    while died < KILLS:
+    for _ in range(20 * KILLS):
+        if died == KILLS:
+            break
         # back or forth, so that nodes that are left to do are anywhere; some are left to do
         form = source.choice([form for form in FORMS if found[form] < len(NODENAMES)])
         site.configure(f"{DRIVERS}.{form}")
@@ -166,6 +168,7 @@ def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, no
         died += command.end() == -signal.SIGKILL
         found = check(database, nodes)
         print(f"{died} killed at work, the last one to {form}: {dict(found)}", flush=True)
+    assert died == KILLS
     for form in FORMS:
         site.configure(f"{DRIVERS}.{form}")
         assert Command(site, MIGRATE).end() == 0
@@ -193,7 +196,9 @@ def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_complete
     service = Killable(site.url, tmp_path)
     try:
         form, killed, failed = FORMS[0], 0, 0
-        while killed < KILLS or not failed:
+        for _ in range(20 * KILLS):
+            if killed >= KILLS and failed:
+                break
             site.configure(f"{DRIVERS}.{form}", described(service.url))
             command = Command(site, MIGRATE, "--http")
             killed += kill_workers(service, command, database, nodes, source)
@@ -204,6 +209,8 @@ def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_complete
             print(f"{killed} kills: {code}; {done} nodes are {form}", flush=True)
             if done == len(NODENAMES):
                 form = FORMS[1 - FORMS.index(form)]
+        assert killed >= KILLS
+        assert failed
         site.configure(f"{DRIVERS}.{form}", described(service.url))
         assert Command(site, MIGRATE, "--http").end() == 0
         assert check(database, nodes) == {form: len(NODENAMES)}

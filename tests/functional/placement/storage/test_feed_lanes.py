@@ -8,7 +8,7 @@ from placement.storage.feed.change_feed import ChangeKind
 from placement.storage.tables import change_lanes, provider_changes
 from tests.databases.connections import connections
 from tests.extent import examples
-from tests.functional.forked import PROCESSES
+from tests.functional.forked import PROCESSES, code_of
 
 WRITERS, WRITES = 4, examples(300, 1000)
 #: by kind of database, where each write waits for the disk or for all others
@@ -37,10 +37,8 @@ def test_writers_beside_each_other_need_few_more_lanes_than_they_are(
     ]
     for writer in writers:
         writer.start()
-    for writer in writers:
-        writer.join()
 
-    assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    assert [code_of(writer) for writer in writers] == [0] * WRITERS
     after = database.read(lambda connection: connection.execute(lanes).scalar())
     assert after <= before + WRITERS
     rows = sa.select(provider_changes.c.lane, provider_changes.c.position).where(

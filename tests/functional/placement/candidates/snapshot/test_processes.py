@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from tests.extent import examples
-from tests.functional.forked import PROCESSES
+from tests.functional.forked import PROCESSES, code_of
 from tests.functional.placement.candidates.snapshot.dying_writer import claim_and_die
 from tests.functional.placement.processes import COUNT, together
 from tests.functional.placement.service import Service
@@ -92,9 +92,8 @@ def test_a_writer_that_dies_before_its_commit_leaves_nothing(url, forking):
 
     worker = PROCESSES.Process(target=claim_and_die, args=(url, key))
     worker.start()
-    worker.join()
 
-    assert worker.exitcode == 9
+    assert code_of(worker) == 9
     assert candidates(service) == before
     body = {"inventories": {"VCPU": {"total": 9}}, "resource_provider_generation": 1}
     service.write("PUT", f"/resource_providers/{key}/inventories", body)
