@@ -6,10 +6,11 @@ Each case is an operation with a small and a large input. executemany counts as 
 import pytest
 import sqlalchemy as sa
 
+from tests import extent
 from tests.functional.placement.service import COMMIT, Service, statements
 from tests.functional.placement.small_cloud import ROOT, expect, holding, numbered, stock
 
-FEW, MANY = 2, 40
+FEW, MANY = 2, extent.examples(7, 40)
 PATH = f"/resource_providers/{ROOT}"
 
 
