@@ -199,15 +199,21 @@ def database_url(new_database: Callable[..., str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def module_database_url(
+def module_databases(
     database_kind: str,
     _copies: Callable[[str], Databases],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[str]:
-    """Return the URL of a database that the module's tests share."""
+) -> Iterator[Callable[..., str]]:
+    """Return a function that makes databases that the module's tests share."""
     folder = tmp_path_factory.mktemp("databases")
     with makers(database_kind, _copies, folder).lent() as new:
-        yield new()
+        yield new
+
+
+@pytest.fixture(scope="module")
+def module_database_url(module_databases: Callable[..., str]) -> str:
+    """Return the URL of a database that the module's tests share."""
+    return module_databases()
 
 
 def makers(kind: str, copies: Callable[[str], Databases], folder: Path) -> Databases:

@@ -1,5 +1,6 @@
 """The 179 cases of candidate-examples.yaml on the application."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import leftovers
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
 
@@ -21,16 +23,25 @@ CASES = yaml.load(
 NOBODY = "7a4c0b1e-1111-4222-8333-9d5e6f708192"
 
 
-@pytest.fixture
-def cloud_of(database_url):
-    """Return a function that builds the cloud of a case."""
+@pytest.fixture(scope="module")
+def cloud_of(module_databases):
+    """Return a function that gives the cloud of a case; those with the same providers share it."""
+    clouds = {}
 
-    def build(case):
-        options = {f"placement__{name}": value for name, value in case.get("config", {}).items()}
-        service = Service(database_url, **options)
-        return Cloud(service).build(case["topology"], case.get("allocations", ()))
+    def found(case):
+        key = json.dumps([case.get(name) for name in ("topology", "allocations", "config")])
+        if key not in clouds:
+            with leftovers.lasting():
+                clouds[key] = build(case, module_databases())
+        return clouds[key]
 
-    return build
+    return found
+
+
+def build(case, database_url):
+    options = {f"placement__{name}": value for name, value in case.get("config", {}).items()}
+    service = Service(database_url, **options)
+    return Cloud(service).build(case["topology"], case.get("allocations", ()))
 
 
 def query_of(case, cloud):
