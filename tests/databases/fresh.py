@@ -22,6 +22,21 @@ from tests.databases.servers import MariaDB, PostgreSQL
 
 TEMPLATE = "berth_template"
 
+#: writes into the empty database of a URL what copies of it are to have
+Content = Callable[[str], object]
+
+
+def _standard(url: str) -> None:
+    """Write the schema and the standard names."""
+    with contextlib.closing(Database(DatabaseSettings(url))) as database:
+        schema_upgrade.sync(database)
+        schema_upgrade.sync_standard_names(database)
+
+
+def _template(content: Content) -> str:
+    """Return the name of the template with a content."""
+    return TEMPLATE if content is _standard else f"{TEMPLATE}_{content.__name__}"
+
 
 class Databases(abc.ABC):
     """Makes databases of one kind."""
@@ -33,14 +48,17 @@ class Databases(abc.ABC):
     def lent(self) -> Iterator[Callable[..., str]]:
         """Yield a function that makes databases and returns their URLs; remove them at the end.
 
-        A database has the schema and the standard names, or nothing with `empty=True`. MariaDB
-        ignores case unless `case_sensitive` is true; the other databases never do.
+        A database has the schema and the standard names, or a content of which the template is
+        made at first, or nothing with `empty=True`. MariaDB ignores case unless `case_sensitive`
+        is true; the other databases never do.
         """
         made: list[str] = []
 
-        def new(empty: bool = False, case_sensitive: bool = False) -> str:
+        def new(
+            empty: bool = False, case_sensitive: bool = False, content: Content = _standard
+        ) -> str:
             made.append(f"test_{os.getpid()}_{next(self._numbers)}")
-            return self._make(made[-1], empty, case_sensitive)
+            return self._make(made[-1], None if empty else content, case_sensitive)
 
         try:
             yield new
@@ -50,8 +68,8 @@ class Databases(abc.ABC):
                 self._remove(name)
 
     @abc.abstractmethod
-    def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
-        """Make the database and return its URL."""
+    def _make(self, name: str, content: Content | None, case_sensitive: bool) -> str:
+        """Make the database, without a content if it is None, and return its URL."""
 
     @abc.abstractmethod
     def _remove(self, name: str) -> None:
@@ -61,30 +79,30 @@ class Databases(abc.ABC):
 class SQLiteFiles(Databases):
     """Files in a folder that the caller removes."""
 
-    #: the content of the template, made once in each process
-    _content: ClassVar[bytes] = b""
+    #: the files of the templates, each made once in a process
+    _files: ClassVar[dict[Content, bytes]] = {}
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
+    def _make(self, name: str, content: Content | None, case_sensitive: bool) -> str:
         file = self._folder / f"{name}.db"
-        return f"sqlite:///{file}" if empty else self.filled(file)
+        return f"sqlite:///{file}" if content is None else self.filled(file, content)
 
     @classmethod
-    def filled(cls, file: Path) -> str:
+    def filled(cls, file: Path, content: Content = _standard) -> str:
         """Write a database into a file, with the schema and the standard names; return its URL."""
-        file.write_bytes(cls._template())
+        file.write_bytes(cls._template(content))
         return f"sqlite:///{file}"
 
     @classmethod
-    def _template(cls) -> bytes:
-        if not cls._content:
+    def _template(cls, content: Content) -> bytes:
+        if content not in cls._files:
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder) / "template.db"
-                _fill(f"sqlite:///{file}")
-                SQLiteFiles._content = file.read_bytes()
-        return cls._content
+                content(f"sqlite:///{file}")
+                cls._files[content] = file.read_bytes()
+        return cls._files[content]
 
     def _remove(self, name: str) -> None:
         """Do nothing: the caller removes the folder."""
@@ -97,28 +115,29 @@ class PostgreSQLCopies(Databases):
         self._server = server
         self._administrator = server.connect()
 
-    def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
-        if empty:
+    def _make(self, name: str, content: Content | None, case_sensitive: bool) -> str:
+        if content is None:
             self._do(f"CREATE DATABASE {name}")
         else:
-            self._prepare()
-            self._do(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}{self._files()}")
+            self._prepare(content)
+            self._do(f"CREATE DATABASE {name} TEMPLATE {_template(content)}{self._files()}")
         return self._server.url(name)
 
     def _files(self) -> str:
         """Since version 15, the server copies block by block, which takes three times as long."""
         return " STRATEGY file_copy" if self._administrator.info.server_version >= 150000 else ""
 
-    def _prepare(self) -> None:
+    def _prepare(self, content: Content) -> None:
+        template = _template(content)
         found = "SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate"
-        if self._administrator.execute(found, [TEMPLATE]).fetchone():
+        if self._administrator.execute(found, [template]).fetchone():
             return
         with only_one(self._server.folder):
-            if self._administrator.execute(found, [TEMPLATE]).fetchone():
+            if self._administrator.execute(found, [template]).fetchone():
                 return
-            self._do(f"CREATE DATABASE {TEMPLATE}")
-            _fill(self._server.url(TEMPLATE))
-            self._do(f"ALTER DATABASE {TEMPLATE} IS_TEMPLATE true")
+            self._do(f"CREATE DATABASE {template}")
+            content(self._server.url(template))
+            self._do(f"ALTER DATABASE {template} IS_TEMPLATE true")
 
     def _do(self, statement: str) -> None:
         self._administrator.execute(statement.encode())
@@ -133,48 +152,43 @@ class MariaDBCopies(Databases):
     def __init__(self, server: MariaDB) -> None:
         self._server = server
         self._administrator = server.connect()
-        #: what makes a database's tables and fills them
-        self._statements: list[str] = []
+        #: what makes a database's tables and fills them, by template
+        self._statements: dict[str, list[str]] = {}
 
-    def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
+    def _make(self, name: str, content: Content | None, case_sensitive: bool) -> str:
         collation = "utf8mb4_bin" if case_sensitive else "utf8mb4_general_ci"
         with self._administrator.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name} COLLATE {collation}")
-            if not empty:
-                self._prepare()
+            if content is not None:
+                self._prepare(content)
                 cursor.execute(f"USE {name}")
                 cursor.execute("SET foreign_key_checks = 0, sql_mode = 'NO_AUTO_VALUE_ON_ZERO'")
-                for statement in self._statements:
+                for statement in self._statements[_template(content)]:
                     cursor.execute(statement)
                 # a test may have closed all connections to its own database
                 cursor.execute("USE mysql")
         return self._server.url(name)
 
-    def _prepare(self) -> None:
-        if self._statements:
+    def _prepare(self, content: Content) -> None:
+        template = _template(content)
+        if template in self._statements:
             return
+        statements = []
         with only_one(self._server.folder), self._administrator.cursor() as cursor:
-            if not cursor.execute("SHOW DATABASES LIKE %s", [TEMPLATE]):
-                cursor.execute(f"CREATE DATABASE {TEMPLATE}")
-                _fill(self._server.url(TEMPLATE))
-            cursor.execute(f"SHOW TABLES FROM {TEMPLATE}")
+            if not cursor.execute("SHOW DATABASES LIKE %s", [template]):
+                cursor.execute(f"CREATE DATABASE {template}")
+                content(self._server.url(template))
+            cursor.execute(f"SHOW TABLES FROM {template}")
             for (table,) in cursor.fetchall():
-                cursor.execute(f"SHOW CREATE TABLE {TEMPLATE}.{table}")
+                cursor.execute(f"SHOW CREATE TABLE {template}.{table}")
                 # without the character set, so that the one of the new database applies
                 definition = cursor.fetchone()[1]
-                made = re.sub(r" DEFAULT CHARSET=\w+ COLLATE=\w+", "", definition)
-                self._statements.append(made)
+                statements.append(re.sub(r" DEFAULT CHARSET=\w+ COLLATE=\w+", "", definition))
                 # most tables are empty
-                if cursor.execute(f"SELECT 1 FROM {TEMPLATE}.{table} LIMIT 1"):
-                    copied = f"INSERT INTO {table} SELECT * FROM {TEMPLATE}.{table}"
-                    self._statements.append(copied)
+                if cursor.execute(f"SELECT 1 FROM {template}.{table} LIMIT 1"):
+                    statements.append(f"INSERT INTO {table} SELECT * FROM {template}.{table}")
+        self._statements[template] = statements
 
     def _remove(self, name: str) -> None:
         with self._administrator.cursor() as cursor:
             cursor.execute(f"DROP DATABASE IF EXISTS {name}")
-
-
-def _fill(url: str) -> None:
-    with contextlib.closing(Database(DatabaseSettings(url))) as database:
-        schema_upgrade.sync(database)
-        schema_upgrade.sync_standard_names(database)

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from tests.functional.placement import small_cloud
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import small_cloud_at
 
 
 @pytest.fixture
@@ -26,17 +26,16 @@ def service(new_service):
 
 
 @pytest.fixture
-def filled(service):
+def filled(new_database):
     """Return a service with the cloud of `small_cloud.fill`."""
-    small_cloud.fill(service)
-    return service
+    with contextlib.closing(Service(new_database(content=small_cloud_at))) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def unchanging(module_database_url):
+def unchanging(module_databases):
     """Return one such service for all tests of a module: rejected requests change nothing."""
-    with contextlib.closing(Service(module_database_url)) as made:
-        small_cloud.fill(made)
+    with contextlib.closing(Service(module_databases(content=small_cloud_at))) as made:
         yield made
 
 
