@@ -115,6 +115,15 @@ class TestRecord:
         update(tracker)
         assert cell.compute_nodes.by_host_and_node(HOST, HOST).vcpus == 20
 
+    def test_what_a_driver_measures_is_in_the_record(self, tracker, cell, monkeypatch):
+        measured = [{"name": "cpu.percent", "value": 3}]
+        resources = tracker.driver.get_available_resource(HOST)
+        monkeypatch.setattr(tracker.driver, "get_available_resource", lambda node: resources)
+        for resources["metrics"] in (measured, None):
+            update(tracker)
+            node = cell.compute_nodes.by_host_and_node(HOST, HOST)
+            assert node.metrics == (resources["metrics"] or [])
+
     def test_a_save_that_fails_is_tried_again_next_time(self, tracker, cell, monkeypatch):
         def fail(node):
             raise OSError("disk full")

@@ -9,6 +9,7 @@ from compute.provider_tree import ProviderTree
 from compute.resource_tracker.provider_yaml import additions_ownership
 from compute.resource_tracker.provider_yaml.additions_ownership import AdditionsOwnership
 from compute.resource_tracker.provider_yaml.applied_configs import Added, AppliedConfigs
+from compute.resource_tracker.provider_yaml.provider_additions import MergedAdditions
 
 SHARED, TRAIT, KEPT = "u-shared", "CUSTOM_GONE", "CUSTOM_KEPT"
 
@@ -81,6 +82,17 @@ def test_after_a_conflict_what_was_to_be_removed_is_still_the_files(ownership):
         update(ownership, "a", conflict)
 
     assert applied(ownership, "a") == {SHARED: added(TRAIT, KEPT)}
+
+
+@pytest.mark.parametrize(
+    ("generation", "noted"), [(0, {SHARED: Added(classes=frozenset("C"))}), (1, {}), (None, {})]
+)
+def test_only_an_inventory_that_was_written_is_the_files_after_a_conflict(generation, noted):
+    """Nobody knows what was written of a provider that had no generation before."""
+    merged = MergedAdditions(after={SHARED: Added(frozenset("T"), frozenset("C"))})
+    owned = additions_ownership.Owned("u-a", {}, merged, True, {SHARED: generation})
+
+    assert owned.disturbed(SHARED, tree_of("a")) == noted
 
 
 class Holders:
