@@ -352,12 +352,15 @@ def test_many_devices_are_no_long_search(new_service):
     # one second, and no search for better results
     service = new_service(berth__search_time_limit=1, berth__explain_budget_ms=1)
     devices = [child("h", f"pf{number}", SRIOV_NET_VF=4) for number in range(120)]
-    Cloud(service).build([host("h", VCPU=1), *devices])
-    groups = "&".join(f"resources_{n}=SRIOV_NET_VF:{n}" for n in (1, 2, 3))
+    Cloud(service).build([host("h", MEMORY_MB=200), *devices])
+    groups = [f"resources_{n}=SRIOV_NET_VF:{n}" for n in (1, 2, 3)]
 
-    found = room(service, f"{groups}&group_policy=isolate")
+    apart = room(service, f"{'&'.join(groups)}&group_policy=isolate")
+    together = "resources=MEMORY_MB:1&same_subtree=_1,_2&group_policy=none"
+    of_one = room(service, f"{'&'.join(groups[:2])}&{together}")
 
-    assert (found["fits"], found["exact"]) == (80, True)
+    assert (apart["fits"], apart["exact"]) == (80, True)
+    assert (of_one["fits"], of_one["exact"]) == (120, True)
 
 
 def test_a_request_that_uses_up_its_share_costs_the_others_nothing(cloud, monkeypatch):
