@@ -3,7 +3,7 @@
 import functools
 import os
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import os_traits
 import pytest
@@ -20,6 +20,7 @@ settings.load_profile("untimed")
 pytest_plugins = [
     "tests.leftovers",
     "tests.browsing",
+    "tests.compact_reports",
     "tests.databases.fixtures",
     "tests.functional.forked",
     "tests.functional.placement.processes",
@@ -59,22 +60,27 @@ def pytest_collection_finish() -> None:
     collection.settle()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _answers_are_judged() -> Iterator[None]:
-    """Check every response of the service, in any test, against its schema."""
-    with responses_hook.every_answer_judged():
-        yield
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Iterator[object]:
+    """Change for all tests what `leftovers` and others need; a fixture would cost each test time.
+
+    Every response of the service is checked against its schema, and every service of the process
+    ends with the test or fixture that started it.
+    """
+    # imported here: what is imported before the plugins can't have its assertions explained
+    from tests import running_services
+
+    with (
+        responses_hook.every_answer_judged(),
+        compiled_once.for_all_engines(),
+        _traits_listed_once(),
+        running_services.closed_by_owners(),
+    ):
+        return (yield)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _statements_are_compiled_once() -> Iterator[None]:
-    """Spare the databases of the tests what others of the same process compiled."""
-    with compiled_once.for_all_engines():
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _traits_are_listed_once() -> Iterator[None]:
+@contextmanager
+def _traits_listed_once() -> Iterator[None]:
     """Spare the tests what os-traits does at each call: it looks through all names that it has.
 
     Each start of a service asks for them, and each update of many drivers.
@@ -82,16 +88,6 @@ def _traits_are_listed_once() -> Iterator[None]:
     plain = functools.cache(os_traits.get_traits)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os_traits, "get_traits", lambda *given, **named: [*plain(*given, **named)])
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _services_are_closed() -> Iterator[None]:
-    """Close every service of the process with the test or fixture that started it."""
-    # imported here: what is imported before the plugins can't have its assertions explained
-    from tests import running_services
-
-    with running_services.closed_by_owners():
         yield
 
 

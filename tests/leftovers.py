@@ -392,11 +392,11 @@ def pytest_runtest_makereport(
     return (yield)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _beginnings_are_noticed() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Generator[None, object, object]:
     """Know where everything begins."""
     with noticed():
-        yield
+        return (yield)
 
 
 @pytest.fixture(autouse=True)
