@@ -17,7 +17,7 @@ from tests.functional.compute.maintenance.adopted import (
 
 __all__ = ["host", "outsider"]
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 
 class TestAnotherName:

@@ -23,7 +23,7 @@ from virt.fake import MediumFakeDriver
 
 __all__ = ["host", "outsider"]
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 
 def test_what_is_over_capacity_moves_and_stays_over_capacity(site, outsider, host):

@@ -14,6 +14,7 @@ from tests.functional.compute.maintenance.two_hosts import (
     hosts,
     made,
 )
+from tests.offenders import assert_each
 
 __all__ = ["hosts", "made"]
 
@@ -28,32 +29,48 @@ class TestADriverThatCanTListItsGuests:
         f"{DRIVERS}.BrokenHost": "no hypervisor answers",
     }
 
-    @pytest.fixture(params=REASONS)
-    def reason(self, request, hosts):
-        hosts.mine.configure(request.param)
-        return self.REASONS[request.param]
+    def each(self, hosts, rule):
+        """Check the rule with each of the drivers; it takes the reason that is to be told."""
 
-    @pytest.mark.parametrize("more", [(), ("--dry-run",), ("--resource_provider",)])
-    def test_to_delete_is_refused(self, hosts, reason, more):
+        def check(driver, reason):
+            hosts.mine.configure(driver)
+            rule(reason)
+
+        assert_each({driver: (driver, reason) for driver, reason in self.REASONS.items()}, check)
+
+    def test_to_delete_is_refused(self, hosts):
         gone = hosts.guest(hosts.mine, deleted=True)
         hosts.allocate({hosts.root: CPU}, gone)
-        named = (hosts.root,) if more == ("--resource_provider",) else ()
-        ended = hosts.mine.run("audit", "--delete", *more, *named)
-        assert (ended.code, ended.out, ended.err.count("\n")) == (5, "", 1)
-        assert reason in ended.err
-        assert hosts.held(gone) == {hosts.root: CPU}
 
-    def test_nothing_is_offered(self, hosts, reason):
+        def check(reason):
+            for more in ((), ("--dry-run",), ("--resource_provider", hosts.root)):
+                ended = hosts.mine.run("audit", "--delete", *more)
+                assert (ended.code, ended.out, ended.err.count("\n")) == (5, "", 1)
+                assert reason in ended.err
+                assert hosts.held(gone) == {hosts.root: CPU}
+
+        self.each(hosts, check)
+
+    def test_nothing_is_offered(self, hosts):
         hosts.allocate({hosts.root: CPU}, hosts.guest(hosts.mine, deleted=True))
         hosts.allocate({hosts.root: CPU})
-        found = hosts.mine.run("audit", "--json").json["allocations"]
-        assert [each["deletable"] for each in found] == [False, False]
-        assert all(reason in each["reason"] for each in found)
 
-    def test_by_force_what_is_named_is_deleted(self, hosts, reason):
-        unknown = hosts.allocate({hosts.root: CPU})
-        ended = hosts.mine.run("audit", "--delete", "--force", "--resource_provider", hosts.root)
-        assert (ended.code, hosts.held(unknown)) == (4, {})
+        def check(reason):
+            found = hosts.mine.run("audit", "--json").json["allocations"]
+            assert [each["deletable"] for each in found] == [False, False]
+            assert all(reason in each["reason"] for each in found)
+
+        self.each(hosts, check)
+
+    def test_by_force_what_is_named_is_deleted(self, hosts):
+        named = ("--resource_provider", hosts.root)
+
+        def check(reason):
+            unknown = hosts.allocate({hosts.root: CPU})
+            ended = hosts.mine.run("audit", "--delete", "--force", *named)
+            assert (ended.code, hosts.held(unknown)) == (4, {})
+
+        self.each(hosts, check)
 
 
 def test_a_driver_is_not_loaded_if_there_is_nothing_to_judge(hosts):

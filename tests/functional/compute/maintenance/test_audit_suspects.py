@@ -11,7 +11,7 @@ from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import FLAVOR, HOST
 from virt.fake import MediumFakeDriver
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 
 @pytest.fixture

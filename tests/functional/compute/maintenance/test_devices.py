@@ -9,7 +9,7 @@ from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import HOST
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 CLASS = "CUSTOM_PCI_10DE_1DB6"
 ONE_USE = ["HW_PCI_ONE_TIME_USE", "COMPUTE_MANAGED_PCI_DEVICE"]

@@ -6,7 +6,7 @@ from compute.cli.access import placement_access
 from compute.report.wire.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 HOSTILE = "h\x1b[31möst\n"
 POOL = "11111111-0000-4000-8000-000000000001"

@@ -30,7 +30,7 @@ from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import DRIVERS, HOST
 from virt.fake import FakeNUMAReshapeDriver
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 
 class TestGPUs:

@@ -20,7 +20,7 @@ from tests.functional.compute.maintenance.healed import (
 )
 from tests.functional.compute.maintenance.site import DRIVERS, HOST
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 
 class TestDoubledGPUs:

@@ -9,9 +9,10 @@ from compute.records.aggregate import HostMapping
 from compute.records.instance import SHELVED_OFFLOADED, Flavor
 from compute.report.consumers.allocations import ConsumerAllocations
 from tests.functional.compute.maintenance.site import HOST
+from tests.offenders import assert_each
 from virt.fake import MediumFakeDriver
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 FLAVOR = Flavor(vcpus=2, memory_mb=1024, root_gb=10, ephemeral_gb=5, swap=1025)
 WANTED = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 17}
@@ -91,19 +92,29 @@ class TestM8OneInstance:
         assert site.run("heal_allocations", "--instance", instance, "--force").code == 0
         assert held(site, instance)["allocations"][root]["resources"] == WANTED
 
-    @pytest.mark.parametrize(
-        "specs", [{"resources:VGPU": "1"}, {"resources1:VGPU": "1"}, {"accel:device_profile": "x"}]
-    )
-    def test_m8_a_flavor_with_a_virtual_gpu_or_a_device_profile_is_8(self, site, root, specs):
-        instance = guest(site, flavor=Flavor(vcpus=1, extra_specs=specs))
-        ended = site.run("heal_allocations")
-        assert ended.code == 8
-        assert instance in ended.err
-        assert held(site, instance)["allocations"] == {}
+    def test_m8_a_flavor_with_a_virtual_gpu_or_a_device_profile_is_8(self, site, root):
+        def check(specs):
+            instance = guest(site, flavor=Flavor(vcpus=1, extra_specs=specs))
+            ended = site.run("heal_allocations", "--instance", instance)
+            assert ended.code == 8
+            assert instance in ended.err
+            assert held(site, instance)["allocations"] == {}
 
-    @pytest.mark.parametrize(
-        "flags",
-        [
+        specs = ({"resources:VGPU": "1"}, {"resources1:VGPU": "1"}, {"accel:device_profile": "x"})
+        assert_each({str(each): (each,) for each in specs}, check)
+
+    def test_m8_bad_flags_are_127(self, site, root):
+        guest(site)
+        before = site.rows()
+
+        def check(*flags):
+            try:
+                code = site.run("heal_allocations", *flags).code
+            except SystemExit as ended:
+                code = ended.code
+            assert (code, site.rows()) == (127, before)
+
+        bad = [
             ("--instance", NOBODY, "--cell", NOBODY),
             ("--force",),
             ("--max-count", "0"),
@@ -113,16 +124,8 @@ class TestM8OneInstance:
             ("--instance", NOBODY),
             ("--cell", str(uuid4())),
             ("--unheard-of",),
-        ],
-    )
-    def test_m8_bad_flags_are_127(self, site, root, flags):
-        guest(site)
-        before = site.rows()
-        try:
-            code = site.run("heal_allocations", *flags).code
-        except SystemExit as ended:
-            code = ended.code
-        assert (code, site.rows()) == (127, before)
+        ]
+        assert_each({" ".join(flags)[:80]: flags for flags in bad}, check)
 
 
 class TestWhoIsLeftOut:

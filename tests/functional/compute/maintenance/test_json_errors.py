@@ -6,6 +6,7 @@ import pytest
 
 from compute.records.cell_database import sqlite
 from compute.records.instance import Flavor
+from tests.offenders import assert_each
 from virt.fake import MediumFakeDriver
 
 NEW = "bbbbbbbb-0000-4000-8000-000000000001"
@@ -47,31 +48,44 @@ def check(site, command, codes):
     return told
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 class TestAnError:
-    def test_placement_is_away(self, site, command):
+    """Of each command, on a host that none of them changes."""
+
+    def each(self, rule):
+        assert_each({" ".join(command): (command,) for command in COMMANDS}, rule)
+
+    def test_placement_is_away(self, site):
         site.configure(more=DEAD)
-        told = check(site, command, {1, 3})
-        assert "127.0.0.1:9" in told["error"]
 
-    def test_the_configuration_is_wrong(self, site, command):
+        def rule(command):
+            assert "127.0.0.1:9" in check(site, command, {1, 3})["error"]
+
+        self.each(rule)
+
+    def test_the_configuration_is_wrong(self, site):
         site.configure(more="[placement]\nauth_type = nonsense\n")
-        check(site, command, {127})
+        self.each(lambda command: check(site, command, {127}))
 
-    def test_the_usage_is_wrong(self, site, command):
-        told = check(site, (*command, "--nonsense"), {127})
-        assert "--nonsense" in told["error"]
+    def test_the_usage_is_wrong(self, site):
+        def rule(command):
+            assert "--nonsense" in check(site, (*command, "--nonsense"), {127})["error"]
 
-    def test_the_records_are_damaged(self, site, command):
-        if command[0] == "adopt_provider":
-            site.file.write_text("no configuration")
+        self.each(rule)
+
+    def test_the_records_are_damaged(self, site):
         (site.state / sqlite.FILE_NAME).write_bytes(b"no database " * 1000)
-        check(site, command, {127})
+
+        def rule(command):
+            site.configure()
+            if command[0] == "adopt_provider":
+                site.file.write_text("no configuration")
+            check(site, command, {127})
+
+        self.each(rule)
 
 
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
+def test_what_was_named_is_unknown(site):
+    cases = [
         (("tree", "--provider", "nobody", "--json"), {2}),
         (("audit", "--resource_provider", NEW, "--json"), {127}),
         (("adopt_provider", "--name", "nobody", "--uuid", NEW, "--json"), {2}),
@@ -80,11 +94,11 @@ class TestAnError:
         (("heal_allocations", "--instance", NEW, "--json"), {127}),
         (("devices", "--host", "nobody", "--json"), {2}),
         (("devices", "--release", NEW, "--json"), {2}),
-    ],
-    ids=str,
-)
-def test_what_was_named_is_unknown(site, command, code):
-    check(site, command, code)
+    ]
+    assert_each(
+        {" ".join(command): (command, code) for command, code in cases},
+        lambda command, code: check(site, command, code),
+    )
 
 
 def test_a_refusal_to_delete(sqlite_site):

@@ -5,7 +5,7 @@ import pytest
 from compute.records.instance import Instance
 from tests.functional.compute.maintenance.site import HOST
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 LICENSES = {"CUSTOM_LICENSE": {"total": 4}}
 AGGREGATE = "5d1f2f9e-0d41-4b7c-9d5c-0d9f5b6a7c10"
