@@ -20,7 +20,7 @@ MOST_TREES = 14
 #: no cloud of these tests is so large
 LARGE = 1_000_000
 MANY = settings(
-    max_examples=examples(8, 80),
+    max_examples=examples(4, 80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
