@@ -113,8 +113,8 @@ def test_memory_is_kept_up_to_the_bound():
 
 
 def test_the_option_is_named_where_it_ended_the_search_and_nowhere_else():
-    budget = Budget(3, None)
-    budget.shorten(30)
+    budget = Budget(3, None, clock=Clock())
+    budget.shorten(3)
     assert what_ended(OutOfTime(), budget) == "after 3 seconds ([berth]search_time_limit)"
     budget.shorten(0.1)
     assert what_ended(OutOfTime(), budget) == "after 0.1 seconds, which were all that it had"

@@ -212,6 +212,10 @@ def test_who_is_bound_together_leaves_together_though_one_would_do(service):
         hold(service, consumer, **{A: {"VCPU": 2}})
     answer = room(service, "resources=VCPU:6", within=[A], constraints={"together": [[ONE, TWO]]})
     assert sorted(told(answer)) == [(ONE, A, B, []), (TWO, A, B, [])]
+    # one that is alike doesn't stand in for who is bound
+    hold(service, THREE, **{A: {"VCPU": 2}})
+    pair = room(service, "resources=VCPU:6", within=[A], constraints={"together": [[TWO, THREE]]})
+    assert sorted(told(pair)) == [(TWO, A, B, []), (THREE, A, B, [])]
 
 
 def test_a_request_decides_in_place_of_what_is_held(three):
