@@ -40,6 +40,19 @@ def test_each_step_says_how_many_providers_and_trees_are_left(clouds):
     assert (explanation.verdict, explanation.candidates) == ("some", 1)
 
 
+def test_a_class_that_does_not_exist_is_missing_everywhere(clouds):
+    """It is no error, as the search ends at the group before it."""
+    snapshot = clouds.snapshot({"a": host(MEMORY_MB=9)})
+    asked = CandidateRequest((Group("1", {"VCPU": 1}), Group("2", {"CUSTOM_NONE": 1})))
+
+    (nearest,) = explain(snapshot, asked, endless()).nearest
+
+    assert [(one.group, one.name) for one in nearest.missing] == [
+        ("1", "VCPU"),
+        ("2", "CUSTOM_NONE"),
+    ]
+
+
 def test_trees_are_named_by_whether_a_combination_fits(clouds):
     snapshot = clouds.snapshot(
         {
