@@ -34,6 +34,8 @@ def no_pauses(monkeypatch):
     monkeypatch.setattr(engine, "LONGEST_PAUSE", 0)
 
 
+# each database's own errors: http/test_trouble.py
+@pytest.mark.spread_over_databases
 @pytest.mark.parametrize(
     ("method", "path", "body", "text"),
     [
