@@ -1,5 +1,6 @@
 """GET /berth/v1/suspects: pages, markers, and who may ask (extensions.md 12)."""
 
+import contextlib
 import shlex
 
 import pytest
@@ -16,14 +17,25 @@ from tests.functional.placement.extensions.suspects.clouds import (
     restock,
     suspects,
 )
-from tests.functional.placement.service import statements
+from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, numbered
 
 
 @pytest.fixture
-def suspicious(new_service):
+def suspicious(new_database):
     """Return a service in whose cloud there is something of every kind, of most kinds twice."""
-    service = new_service(berth__suspects_grace=0)
+    url = new_database(content=suspicious_cloud_at)
+    with contextlib.closing(Service(url, berth__suspects_grace=0)) as made:
+        yield made
+
+
+def suspicious_cloud_at(url):
+    """Write that cloud into an empty database: tests get copies of it."""
+    with contextlib.closing(Service(url)) as service:
+        make_suspicious(service)
+
+
+def make_suspicious(service):
     hosts = [provider(service, n, VCPU=8, MEMORY_MB=8, DISK_GB=8) for n in (1, 2)]
     for number in (1, 2, 3):
         hold(service, number, {uuid: {"VCPU": 1} for uuid in hosts})
@@ -41,7 +53,6 @@ def suspicious(new_service):
         provider(service, number, f"host1_pci_0000_81_00_{number - 20}", hosts[0])
     for number in (31, 32):
         provider(service, number, f"host{number - 30}.example.org", VCPU=100)
-    return service
 
 
 COUNTS = {
