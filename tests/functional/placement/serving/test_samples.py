@@ -136,23 +136,20 @@ def install(folder, as_settings):
     (folder / "policy.yaml").write_text(rules)
 
 
-@pytest.mark.parametrize(
-    ("as_settings", "strategy"), [(False, "keystone"), (True, "keystone"), (True, "noauth2")]
-)
+@pytest.mark.parametrize("as_settings", [False, True])
 def test_the_service_is_made_from_the_samples(
-    folder, tmp_path, monkeypatch, own_process, as_settings, strategy
+    folder, tmp_path, monkeypatch, own_process, as_settings
 ):
     install(folder, as_settings)
     wanted = configuration(tmp_path) | NO_KEYSTONE | {"OS_PLACEMENT_CONFIG_DIR": str(folder)}
-    for name, value in (wanted | {"OS_API__AUTH_STRATEGY": strategy}).items():
+    for name, value in (wanted | {"OS_API__AUTH_STRATEGY": "keystone"}).items():
         if name.startswith("OS_"):
             monkeypatch.setenv(name, value)
     started = ConfigurationInForce(parser().parse_args([]))
     started.check()
     # keystone can't be reached, so a 503 is expected
     client = Client(load(started.conf, wait=False, policy=started.policy).application)
-    status = client.get("/resource_providers", headers=ADMIN).status_code
-    assert status == (200 if strategy == "noauth2" else 503)
+    assert client.get("/resource_providers", headers=ADMIN).status_code == 503
 
 
 def test_the_service_starts_with_all_defaults_of_the_samples(start, folder):
