@@ -117,7 +117,7 @@ CONFIGURATIONS = {
 }
 
 
-@pytest.fixture(params=["page", "no page"])
+@pytest.fixture(params=["page", pytest.param("no page", marks=pytest.mark.thorough)])
 def ui(request):
     return request.param == "page"
 
