@@ -25,7 +25,7 @@ TREES = "/berth/v1/provider_trees"
 #: how long a position is at most, and a tag: gunicorn takes lines of 4,094 bytes, and nginx reads
 #: all headers of an answer into 4,096
 LONGEST, LONGEST_TAG = 900, 1000
-MANY = 300
+MANY = 100
 FEED = tables.provider_changes
 
 #: SQLite lets one write in at a time: there is no lane that another write has
