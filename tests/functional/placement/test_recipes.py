@@ -55,10 +55,27 @@ def carry_out(text: str, change: str) -> str:
     return text
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
+def carried_out():
+    """Return what the recipes make of the files that they change, by path."""
+    files = {}
+    blocks = list(_BLOCK.finditer(text_of("contributing.rst")))
+    assert len(blocks) == 7
+    for block in blocks:
+        path = block["path"]
+        text = files[path] if path in files else (ROOT / path).read_text()
+        files[path] = carry_out(text, textwrap.dedent(block["change"]))
+    return files
+
+
+def test_the_changes_of_the_recipes_fit_to_the_code():
+    for path, text in carried_out().items():
+        compile(text, path, "exec")
+
+
+@pytest.fixture
+def copy(tmp_path):
     """Return a copy of the code in which the recipes were carried out."""
-    folder = tmp_path_factory.mktemp("copy")
+    folder = tmp_path / "copy"
     for name in COPIED:
         if (ROOT / name).is_dir():
             # with what Python made of it: a file has the time of its original
@@ -66,11 +83,8 @@ def copy(tmp_path_factory):
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, folder / name)
-    blocks = list(_BLOCK.finditer(text_of("contributing.rst")))
-    assert len(blocks) == 7
-    for block in blocks:
-        file = folder / block["path"]
-        file.write_text(carry_out(file.read_text(), textwrap.dedent(block["change"])))
+    for path, text in carried_out().items():
+        (folder / path).write_text(text)
     return folder
 
 
@@ -79,6 +93,7 @@ def test_the_recipe_adds_the_version_that_comes_next():
     assert f"+    ({major}, {minor + 1}): " in text_of("contributing.rst")
 
 
+@pytest.mark.thorough
 def test_the_new_parameter_counts_and_the_test_of_all_parts_holds_for_it(copy):
     version = f"{NEWEST[0]}.{NEWEST[1] + 1}"
     folder = "tests/functional/placement/operations"
