@@ -9,15 +9,16 @@ from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, holding, numbered
 from tests.functional.placement.topology import Cloud
 
-SECONDS = 2
+#: of a search that is to end before its time, and of one beside another claim that isn't
+SHORT, LONG = 0.5, 2
 DEVICES, GROUPS = 6, 24
 CUSTOM = "CUSTOM_BYTES"
 
 
-@pytest.fixture
-def service(tmp_path):
+@pytest.fixture(params=[SHORT])
+def service(tmp_path, request):
     """Return a service with a host of devices, and a limit for searches."""
-    options = {"berth__search_time_limit": SECONDS}
+    options = {"berth__search_time_limit": request.param}
     service = Service(f"sqlite:///{tmp_path}/placement.db", **options)
     devices = [
         {"name": f"d{n}", "parent": "host", "inventories": {CUSTOM: {"total": 10**9}}}
@@ -53,6 +54,7 @@ def test_what_a_repetition_could_not_tell_again_is_not_claimed(service):
     assert service.tables() == before
 
 
+@pytest.mark.parametrize("service", [LONG], indirect=True)
 def test_another_claim_that_comes_at_the_same_time_is_answered(service):
     """Together they are written by one thread, and the first one is a long search."""
     assert outcome(ask(service, numbered("c", 1), query=entangled(), strategy="random")) != 200
