@@ -99,7 +99,7 @@ def test_a_watcher_of_a_feed_that_is_trimmed(prepared, monkeypatch):
     monkeypatch.setattr(change_feed, "KEPT", 10)
     monkeypatch.setattr(change_feed, "TRIM_EVERY", 5)
     writer, watcher = Writer(prepared, 5), Watcher(prepared, 5)
-    for number in range(6 * STEPS):
+    for number in range(3 * STEPS):
         writer.step()
         if number % 60 == 0:
             watcher.step()
