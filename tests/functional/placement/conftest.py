@@ -10,11 +10,15 @@ from tests.functional.placement.small_cloud import small_cloud_at
 
 @pytest.fixture
 def new_service(new_database):
-    """Return a function that makes services, each with an empty database; close them at the end."""
+    """Return a function that makes services, each with an empty database; close them at the end.
+
+    Its database is a copy of one with a `content`, if that is given (see `Databases.lent`).
+    """
     with contextlib.ExitStack() as stack:
 
-        def new(**options):
-            return stack.enter_context(contextlib.closing(Service(new_database(), **options)))
+        def new(content=None, **options):
+            url = new_database(content=content) if content else new_database()
+            return stack.enter_context(contextlib.closing(Service(url, **options)))
 
         yield new
 
@@ -26,10 +30,9 @@ def service(new_service):
 
 
 @pytest.fixture
-def filled(new_database):
+def filled(new_service):
     """Return a service with the cloud of `small_cloud.fill`."""
-    with contextlib.closing(Service(new_database(content=small_cloud_at))) as made:
-        yield made
+    return new_service(content=small_cloud_at)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,15 @@
 """A cloud built through the REST API, and candidates in terms of the providers' names."""
 
+import contextlib
+import itertools
+import os
 import uuid
 from collections import Counter
 
 import os_resource_classes
 import os_traits
+
+from tests.functional.placement.service import Service
 
 
 class Cloud:
@@ -14,6 +19,7 @@ class Cloud:
         self.service = service
         self.uuids = {}
         self.aggregates = {}
+        self._planned = {}
 
     def build(self, topology, allocations=()):
         """Create the providers (parents first), then the allocations."""
@@ -30,9 +36,10 @@ class Cloud:
         return self
 
     def _make(self, provider):
-        key = self.uuids[provider["name"]] = str(uuid.uuid4())
+        name = provider["name"]
+        key = self.uuids[name] = self._planned.get(name) or str(uuid.uuid4())
         parent = provider.get("parent")
-        body = {"name": provider["name"], "uuid": key}
+        body = {"name": name, "uuid": key}
         if parent:
             body["parent_provider_uuid"] = self.uuids[parent]
         self.service.write("POST", "/resource_providers", body)
@@ -84,6 +91,38 @@ class Cloud:
         """Return a response's candidates as a multiset of (allocations, mappings), by names."""
         names = self.names()
         return Counter(read_candidate(request, names) for request in body["allocation_requests"])
+
+
+class Copied:
+    """A topology as the content of databases: it is written once, and tests get copies.
+
+    It has the same uuids on each kind of database. They are of this process, and so is its name.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, topology, allocations=()):
+        self.__name__ = f"cloud_{os.getpid()}_{next(self._numbers)}"
+        self._written = topology, allocations
+        self._uuids = {provider["name"]: str(uuid.uuid4()) for provider in topology}
+        self._aggregates = {}
+
+    def __call__(self, url):
+        """Write it into an empty database."""
+        with contextlib.closing(Service(url)) as service:
+            self._plan(service).build(*self._written)
+
+    def of(self, service):
+        """Return the cloud of a service whose database is a copy."""
+        cloud = self._plan(service)
+        cloud.uuids.update(self._uuids)
+        cloud.aggregates = {**self._aggregates}
+        return cloud
+
+    def _plan(self, service):
+        cloud = Cloud(service)
+        cloud._planned, cloud.aggregates = self._uuids, self._aggregates
+        return cloud
 
 
 def read_candidate(request, names):

@@ -16,7 +16,7 @@ from placement.http import tracing
 from placement.http.tracing import Traced
 from tests.functional.placement.serving.conftest import starting
 from tests.functional.placement.serving.programs import FORKED, free_port, wait_until
-from tests.functional.placement.small_cloud import NEW, ROOT, expect, fill, holding
+from tests.functional.placement.small_cloud import NEW, ROOT, expect, holding, small_cloud_at
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spread_over_databases
@@ -35,10 +35,7 @@ def service(new_service, exporter, monkeypatch):
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(tracing, "_tracer", lambda: provider.get_tracer("test"))
-    made = new_service(berth__traces=True)
-    fill(made)
-    exporter.clear()
-    return made
+    return new_service(content=small_cloud_at, berth__traces=True)
 
 
 def test_a_span_tells_what_a_search_was(service, exporter):

@@ -25,7 +25,7 @@ from tests.functional.placement.operations.listing import (
 )
 from tests.functional.placement.service import statements
 from tests.functional.placement.small_cloud import numbered
-from tests.functional.placement.topology import Cloud
+from tests.functional.placement.topology import Copied
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -51,9 +51,17 @@ TOPOLOGY = [
 TAKEN = [{"allocations": {"odd": {"VCPU": 8}}}, {"allocations": {"numa": {"VCPU": 2}}}]
 
 
+COPIED = Copied(TOPOLOGY, TAKEN)
+
+
+@pytest.fixture
+def service(new_service):
+    return new_service(content=COPIED)
+
+
 @pytest.fixture
 def cloud(service):
-    return Cloud(service).build(TOPOLOGY, TAKEN)
+    return COPIED.of(service)
 
 
 @pytest.fixture
@@ -354,8 +362,9 @@ def test_a_failed_snapshot_is_not_at_hand(live, database):
     assert not live.is_at_hand
 
 
-def test_lists_of_many_providers_are_json(service):
+def test_lists_of_many_providers_are_json(new_service):
     """Long lists come in joined blocks."""
+    service = new_service()
 
     def insert(connection):
         rows = [

@@ -18,7 +18,7 @@ from tests.functional.placement.extensions.claims.claiming import (
 )
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
-from tests.functional.placement.topology import Cloud
+from tests.functional.placement.topology import Cloud, Copied
 from tests.patience import PATIENCE
 
 #: the pool is lent to the tree of a, by its child
@@ -44,9 +44,17 @@ OF_THE_POOL = CandidateRequest((Group("", {"DISK_GB": 1}),), root_required=froze
 CONSUMER = numbered("c", 1)
 
 
+COPIED = Copied(TOPOLOGY)
+
+
+@pytest.fixture
+def service(new_service):
+    return new_service(content=COPIED)
+
+
 @pytest.fixture
 def cloud(service):
-    return Cloud(service).build(TOPOLOGY)
+    return COPIED.of(service)
 
 
 @pytest.fixture

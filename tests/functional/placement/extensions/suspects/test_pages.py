@@ -22,11 +22,9 @@ from tests.functional.placement.small_cloud import expect, numbered
 
 
 @pytest.fixture
-def suspicious(new_database):
+def suspicious(new_service):
     """Return a service in whose cloud there is something of every kind, of most kinds twice."""
-    url = new_database(content=suspicious_cloud_at)
-    with contextlib.closing(Service(url, berth__suspects_grace=0)) as made:
-        yield made
+    return new_service(content=suspicious_cloud_at, berth__suspects_grace=0)
 
 
 def suspicious_cloud_at(url):
