@@ -6,7 +6,6 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, note, settings
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from placement.candidates.cloud.free_amounts import FreeAmounts
 from placement.candidates.live import loading
@@ -219,6 +218,9 @@ def most_claimed(snapshot, request):
     taken = np.array([[way.get(place, 0) for way in ways] for place in places])
     free = FreeAmounts(snapshot)
     room = [int(free.of(class_id, np.array([slot]))[0]) for class_id, slot in places]
+    # imported here: it takes as long as several tests, and each worker collects all of them
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     solved = milp(
         -np.ones(len(ways)),
         constraints=LinearConstraint(taken, ub=room),
