@@ -19,6 +19,7 @@ from docutils.utils import Reporter
 import compute.config
 import placement.config
 from placement.config import keystone_authtoken
+from tests import extent
 from tests.architecture.files import ROOT, shown, text_of
 from tests.offenders import assert_none
 
@@ -38,6 +39,8 @@ TOP_LEVEL = {
 }
 DOC = ROOT / "doc"
 PAGES = [ROOT / "README.rst", ROOT / "CHANGELOG.rst", *sorted(DOC.rglob("*.rst"))]
+#: those of them that Sphinx doesn't read
+_NOT_BUILT = [ROOT / "CHANGELOG.rst", *sorted((DOC / "releases/changes").glob("*.rst"))]
 PACKAGES = ("placement", "compute", "virt")
 CODE = (*PACKAGES, "tests", "benchmarks")
 #: `text <target>`_ of reStructuredText; the text and the target may be broken over lines
@@ -106,7 +109,9 @@ def _settings() -> docutils.frontend.Values:
 
 
 def test_pages_have_no_markup_that_is_shown_as_an_error() -> None:
-    assert_none(line for page in PAGES for line in _wrong_markup(page))
+    # Sphinx refuses the others' faults, at .ci/run
+    pages = PAGES if extent.thorough else _NOT_BUILT
+    assert_none(line for page in pages for line in _wrong_markup(page))
 
 
 def _leads_somewhere(page: pathlib.Path, path: str, section: str) -> bool:
