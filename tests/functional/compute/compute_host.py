@@ -3,13 +3,13 @@
 from uuid import uuid4
 
 from compute.exceptions import ReshapeNeeded
-from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
 from compute.service.manager import ComputeManager
 from compute.service.runner import ServiceRunner
 from compute.service.virtapi import ComputeVirtAPI
+from tests.functional.compute import cells
 from virt.fake import FakeMultiNodeDriver, MediumFakeDriver
 from virt.inventory import record
 
@@ -25,7 +25,7 @@ class ComputeHost:
         self.conf = conf
         self.name = conf.host
         self.new_adapter = new_adapter
-        self.cell = sqlite.open_in(conf.state_path)
+        self.cell = cells.opened(conf.state_path)
         self.adapter = None
         self.driver = None
         self.manager = None

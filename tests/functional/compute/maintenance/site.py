@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from compute import config
 from compute.cli.nova_manage import main
-from compute.records.cell_database import sqlite
 from compute.records.instance import Instance
 from placement.direct import PlacementDirect
+from tests.functional.compute import cells
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
 from tests.service_settings import UNTIMED
@@ -110,7 +110,7 @@ class Site:
     @contextlib.contextmanager
     def cell(self):
         """Open the records of the host."""
-        with contextlib.closing(sqlite.open_in(str(self.state))) as cell:
+        with contextlib.closing(cells.opened(self.state)) as cell:
             yield cell
 
     def guest(self, **fields):
