@@ -1,6 +1,7 @@
 """A report client, and an outsider, at the same placement service."""
 
 import os
+import zlib
 from uuid import uuid4
 
 import pytest
@@ -15,28 +16,39 @@ from tests.wsgi_transport import direct_services_called
 
 #: modules whose tests run with a placement that offers what only Berth has, and without
 BOTH = {
-    "test_dropped_additions",
-    "test_fenced_devices",
-    "test_found_providers",
-    "test_owner_trait",
     "test_report_client_reading",
     "test_report_client_reshape",
     "test_report_client_tree_sync",
     "test_shared_client",
+}
+#: the same, for what the client does above single trees and requests
+SPREAD = {
+    "test_dropped_additions",
+    "test_fenced_devices",
+    "test_found_providers",
+    "test_owner_trait",
     "test_shared_pools",
 }
 
 
 def pytest_generate_tests(metafunc):
-    """Run the tests of BOTH twice, except those that don't ask for more than single requests."""
+    """Run the tests of BOTH twice, except those that don't ask for more than single requests.
+
+    An ordinary run has one of the two of each test of SPREAD.
+    """
     module = metafunc.module.__name__.rpartition(".")[2]
     if (
-        module in BOTH
+        module in BOTH | SPREAD
         and "placement_http" in metafunc.fixturenames
         and metafunc.definition.get_closest_marker("one_by_one") is None
         and PLACEMENT_URL not in os.environ
     ):
-        metafunc.parametrize("extensions", [True, False], ids=["whole", "one by one"])
+        left = zlib.crc32(metafunc.definition.nodeid.encode()) % 2 if module in SPREAD else None
+        ways = [
+            pytest.param(whole, id=name, marks=pytest.mark.thorough if whole == left else ())
+            for whole, name in ((True, "whole"), (False, "one by one"))
+        ]
+        metafunc.parametrize("extensions", ways)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -95,6 +95,7 @@ def left_nothing_but_a_drawing(folder, api, said):
     return drawing
 
 
+@pytest.mark.thorough
 def test_it_ends_in_a_word_and_leaves_nothing(tmp_path):
     keyboard, terminal = (os.fdopen(number, "r+b", 0) for number in os.openpty())
     of_it = {"stdin": terminal, "start_new_session": True}

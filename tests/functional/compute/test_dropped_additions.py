@@ -378,13 +378,19 @@ class TestMemory:
     @pytest.mark.parametrize(
         "text",
         [
-            "",
             "{",
-            "[]",
             '{"version": 1, "providers": {"x": 3}}',
-            '{"version": 1, "providers": {"x": {"traits": ["COMPUTE_NODE"], "inventories": []}}}',
             '{"version": 1, "providers": {"x": {"traits": [7], "inventories": []}}}',
-            "\0",
+            *(
+                pytest.param(text, marks=pytest.mark.thorough)
+                for text in (
+                    "",
+                    "[]",
+                    '{"version": 1, "providers": {"x": {"traits": ["COMPUTE_NODE"], '
+                    '"inventories": []}}}',
+                    "\0",
+                )
+            ),
         ],
     )
     def test_damage_removes_nothing_and_begins_anew(self, host, outsider, caplog, text):

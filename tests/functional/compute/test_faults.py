@@ -20,13 +20,18 @@ from virt.inventory import record
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 MANY = 10
 KINDS = [
-    faults.DROPPED,
     faults.ANSWER_LOST,
-    faults.HALF_AN_ANSWER,
     faults.GARBAGE,
     faults.SERVER_ERROR,
-    faults.UNAVAILABLE,
-    faults.UNAUTHORIZED,
+    *(
+        pytest.param(kind, marks=pytest.mark.thorough)
+        for kind in (
+            faults.DROPPED,
+            faults.HALF_AN_ANSWER,
+            faults.UNAVAILABLE,
+            faults.UNAUTHORIZED,
+        )
+    ),
 ]
 
 

@@ -1,6 +1,7 @@
 """`berth-compute` as a process of its own, against placement over HTTP (compute.md §9.3).
 
-Two tests start the program, for its exit codes; the others fork a process that has its imports.
+One test starts the program, for its exit code, and two of `test_metrics.py`; the others fork a
+process that has its imports.
 """
 
 import signal
@@ -15,8 +16,7 @@ DRIVERS = "tests.functional.compute.compute_host"
 
 
 def test_one_update_reports_the_host_and_exits_0(agent, outsider):
-    process = agent.program("--once")
-    process.communicate()
+    process, _ = agent.once()
     assert process.returncode == 0
     assert outsider.shown(agent.uuid)["name"] == agent.host
     assert outsider.totals(agent.uuid) == {"VCPU": 10, "MEMORY_MB": 8192, "DISK_GB": 1028}

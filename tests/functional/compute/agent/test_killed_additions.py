@@ -44,13 +44,14 @@ def run(arguments):
 class Moment:
     """Kills a process before or after the service did one of its requests, or just some time on."""
 
-    def __init__(self, service, source):
+    def __init__(self, service, source, requests):
         self._service, self._source = service, source
+        self._requests = requests
         self._app = service.app
 
     def kill(self, process):
         """Arrange for the death of a process that is about to start; return a timer."""
-        left = self._source.randrange(1, 14)
+        left = self._source.randrange(1, self._requests)
         afterwards = self._source.random() < 0.5
         app = self._app
 
@@ -163,7 +164,9 @@ def test_a_killed_agent_leaves_nothing_unnoted_and_the_next_one_completes(servic
     host, source = Host(tmp_path, service), random.Random()
     with host.file.open("a") as file:
         file.write(f"[berth]\nwhole_trees = {whole}\n")
-    moment, died, listed = Moment(service, source), 0, "none"
+    # an update makes about so many requests
+    moment = Moment(service, source, requests=4 if whole else 14)
+    died, listed = 0, "none"
     for started in range(20 * KILLS):
         # it has something to add or to remove
         listed = source.choice([name for name in FILES if name != listed])

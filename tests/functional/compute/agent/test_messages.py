@@ -81,10 +81,13 @@ def test_a_password_that_keystone_refuses_is_one_sentence_that_names_user_and_ro
     assert "hunter2" not in told
 
 
-@pytest.mark.parametrize("value", ["hun$ter2", "hun$ter2.x", None])
 @pytest.mark.parametrize(
-    ("option", "place"),
-    [("token", "Group [placement]: a value"), ("region_name", "[placement]region_name")],
+    ("option", "place", "value"),
+    [
+        ("token", "Group [placement]: a value", "hun$ter2"),
+        ("token", "Group [placement]: a value", None),
+        ("region_name", "[placement]region_name", "hun$ter2.x"),
+    ],
 )
 def test_a_dollar_sign_that_names_no_option_is_told_without_its_value(agent, option, place, value):
     # None: as in a template that nobody filled in
@@ -98,10 +101,9 @@ def test_a_dollar_sign_that_names_no_option_is_told_without_its_value(agent, opt
     ("option", "value", "others"),
     [
         ("endpoint", "nonsense", {}),
-        ("endpoint", "http://[::1", {}),
-        ("endpoint", "http://127.0.0.1:99999", {}),
+        pytest.param("endpoint", "http://[::1", {}, marks=pytest.mark.thorough),
         ("endpoint_override", "127.0.0.1:8778", {}),
-        ("auth_url", "keystone:5000", PASSWORD),
+        pytest.param("auth_url", "keystone:5000", PASSWORD, marks=pytest.mark.thorough),
         ("auth_url", "ftp://me:hunter2@keystone/v3", PASSWORD),
     ],
 )
@@ -165,8 +167,8 @@ def test_the_service_logs_each_failed_update_once(agent, service, broken):
     ("method", "part"),
     [
         pytest.param("POST", "/resource_providers", marks=pytest.mark.one_by_one),
-        pytest.param("PUT", "/inventories", marks=pytest.mark.one_by_one),
-        pytest.param("PUT", "/traits", marks=pytest.mark.one_by_one),
+        pytest.param("PUT", "/inventories", marks=[pytest.mark.one_by_one, pytest.mark.thorough]),
+        pytest.param("PUT", "/traits", marks=[pytest.mark.one_by_one, pytest.mark.thorough]),
         ("PUT", "/provider_trees/"),
     ],
 )

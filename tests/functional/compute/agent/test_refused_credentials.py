@@ -1,6 +1,6 @@
 """What `berth-compute --once` and `nova-manage` say when placement doesn't let them in.
 
-Both are processes of their own; the service asks an identity server about each token.
+The agent is a process of its own; the service asks an identity server about each token.
 """
 
 import os
@@ -50,7 +50,7 @@ def service(tmp_path_factory):
 
 
 @pytest.fixture
-def run(tmp_path, forking):
+def run(tmp_path, forking, monkeypatch, capsys, own_logging):
     """Return a function that runs a command, and returns its exit code and line of stderr.
 
     The host has a node already, which `migrate_compute_inventory` needs; `new` is one without.
@@ -67,11 +67,22 @@ def run(tmp_path, forking):
         given["OS_DEFAULT__COMPUTE_DRIVER"] = driver
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
         main, *arguments = command
-        ended = Forked(main, arguments, inherited | given)
-        _, said = ended.communicate()
+        if main is berth_compute.main:
+            ended = Forked(main, arguments, inherited | given)
+            _, said = ended.communicate()
+            code = ended.returncode
+        else:
+            with monkeypatch.context() as patched:
+                for name in os.environ.keys() - inherited.keys():
+                    patched.delenv(name)
+                for name, value in given.items():
+                    patched.setenv(name, value)
+                capsys.readouterr()
+                code = main(arguments)
+            said = capsys.readouterr().err
         lines = [line for line in said.splitlines() if "normal at the first" not in line]
         (line,) = lines or [""]
-        return ended.returncode, line
+        return code, line
 
     return run
 

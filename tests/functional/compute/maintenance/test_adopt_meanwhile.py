@@ -27,7 +27,7 @@ from tests.functional.compute.maintenance.adopted import (
 
 __all__ = ["host", "outsider"]
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 
 @pytest.mark.parametrize(("number", "done"), list(kills(len(STEPS))))

@@ -147,7 +147,7 @@ def test_what_an_operator_s_file_gives_survives_a_reshape(sqlite_site, held, fla
 @pytest.mark.parametrize(
     "seed",
     # without a reshape; then each writer once, with guests that a reshape moves
-    [0, 4, 8, 9, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, 3, 5, 6, 7))],
+    [0, 8, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, 3, 4, 5, 6, 7, 9))],
 )
 def test_after_a_migration_the_service_sends_no_write(sqlite_site, single_requests, writes, seed):
     chance = random.Random(seed)

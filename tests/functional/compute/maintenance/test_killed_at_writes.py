@@ -5,9 +5,11 @@ Once the write has not arrived, once it has, and nobody was told. An ordinary ru
 
 import pytest
 
+from compute.maintenance.devices import RELEASED_DEVICES
+from compute.maintenance.journal import entries
 from tests.functional.compute.maintenance.adopted import NEW, OLD
 from tests.functional.compute.maintenance.counted_kills import killing_at
-from tests.functional.compute.maintenance.second_actors import Cloud
+from tests.functional.compute.maintenance.second_actors import CARD, Cloud
 from virt.fake import MediumFakeDriver
 
 pytestmark = pytest.mark.usefixtures("forking")
@@ -43,12 +45,33 @@ def audited(site, outsider):
     kept = site.guest()
     outsider.allocate({root: {"VCPU": 1}}, kept)
     leftovers = [outsider.allocate({root: {"VCPU": 1}}) for _ in range(3)]
+    journal = site.folder / "journal"
 
     def check():
         assert outsider.allocations(kept) == {root: {"VCPU": 1}}
         assert all(outsider.allocations(one) == {} for one in leftovers)
+        assert {entry["consumer"] for entry in entries(journal)} == {*leftovers}
 
-    return ("audit", "--delete", "--journal", str(site.folder / "journal")), {0, 4}, check
+    return ("audit", "--delete", "--journal", str(journal)), {0, 4}, check
+
+
+def released(site, outsider):
+    root = outsider.provider("host1")
+    card = {CARD: {"total": 1, "max_unit": 1, "reserved": 1}}
+    cards = [
+        outsider.provider(f"host1_{number}", root, card, ["HW_PCI_ONE_TIME_USE"])
+        for number in range(3)
+    ]
+    journal = site.folder / "journal"
+
+    def check():
+        assert [outsider.inventory(one)[CARD]["reserved"] for one in cards] == [0] * 3
+        assert {entry["device"] for entry in entries(journal, RELEASED_DEVICES)} == {*cards}
+        # from what is left of two runs, all of it is back as it was
+        assert site.run("devices", "--undo", str(journal)).code == 0
+        assert [outsider.inventory(one)[CARD]["reserved"] for one in cards] == [1] * 3
+
+    return ("devices", "--force", "--journal", str(journal), "--release", *cards), {0}, check
 
 
 def moments(numbers, some):
@@ -62,7 +85,7 @@ def moments(numbers, some):
 
 def kills_of_scenes():
     """Yield scene, number of a write, and whether it arrives; an ordinary run has one of each."""
-    for scene, one in ((adopted, (2, True)), (audited, (0, True))):
+    for scene, one in ((adopted, (2, True)), (audited, (0, True)), (released, (1, True))):
         for moment in moments(range(MOST_WRITES), {one}):
             name = f"{moment.id}-{scene.__name__}"
             yield pytest.param(scene, *moment.values, marks=moment.marks, id=name)

@@ -90,6 +90,7 @@ def noted(journal):
     return set()
 
 
+@pytest.mark.thorough
 @pytest.mark.spread_over_databases
 def test_a_killed_deletion_is_in_its_journal_and_the_next_run_completes(site, cloud):
     source, died, ways = random.Random(), 0, []

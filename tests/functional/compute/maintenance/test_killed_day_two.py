@@ -48,6 +48,7 @@ def killed(command, source, lines, seconds):
     return command.end() == -signal.SIGKILL
 
 
+@pytest.mark.thorough
 @pytest.mark.spread_over_databases
 def test_devices_are_given_back_whole_with_an_entry_in_the_journal(site, outsider, tmp_path):
     source, died, halves = random.Random(), 0, 0
