@@ -96,6 +96,11 @@ class SQLiteFiles(Databases):
         return f"sqlite:///{file}"
 
     @classmethod
+    def is_as_filled(cls, file: Path) -> bool:
+        """Return whether nobody has written into a database since `filled` made it."""
+        return file.is_file() and file.read_bytes() == cls._template(_standard)
+
+    @classmethod
     def _template(cls, content: Content) -> bytes:
         if content not in cls._files:
             with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ SHARE = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 20}
 
 @pytest.fixture
 def root(sqlite_site):
-    return sqlite_site.start_service_once(MediumFakeDriver)
+    return sqlite_site.started(MediumFakeDriver)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def site(sqlite_site):
 @pytest.fixture
 def allocate(site):
     """Return a function that allocates: suffix of a provider → class → amount."""
-    root = site.start_service_once(FakeNUMAReshapeDriver)
+    root = site.started(FakeNUMAReshapeDriver)
     names = uuids(site, root)
 
     def made(consumer, parts):

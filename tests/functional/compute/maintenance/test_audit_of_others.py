@@ -17,6 +17,7 @@ from tests.functional.compute.maintenance.two_hosts import (
     neighbours,
     two_hosts,
 )
+from tests.offenders import assert_each
 from virt.fake import MediumFakeDriver
 
 __all__ = ["hosts", "made", "neighbours"]
@@ -104,7 +105,7 @@ class TestRecordsThatKnowNoInstance:
     def site(self, request, sqlite_site):
         other = sqlite_site.neighbour(NEIGHBOUR)
         if request.param == "empty":
-            other.start_service_once(MediumFakeDriver)
+            other.started(MediumFakeDriver)
         else:
             other.state.rmdir()
         return other
@@ -117,7 +118,7 @@ class TestRecordsThatKnowNoInstance:
     def hosts(self, sqlite_site, site):
         hosts = Hosts.__new__(Hosts)
         hosts.mine = sqlite_site
-        hosts.root = sqlite_site.start_service_once(MediumFakeDriver)
+        hosts.root = sqlite_site.started(MediumFakeDriver)
         with sqlite_site.placement() as outsider:
             hosts.pool = outsider.provider("pool", None, {"DISK_GB": {"total": 500}}, [SHARES])
         return hosts
@@ -183,23 +184,25 @@ def _states(hosts):
 class TestWhoIsOnTheWay:
     """The scheduler allocated for them; no host is recorded yet."""
 
-    @pytest.mark.parametrize(
-        ("vm_state", "task_state"),
-        [
+    def test_they_are_no_orphans(self, hosts):
+        def check(vm_state, task_state):
+            coming = hosts.guest(
+                hosts.mine, host=None, node=None, vm_state=vm_state, task_state=task_state
+            )
+            hosts.allocate({hosts.root: CPU}, coming)
+            ended = hosts.mine.run("audit", "--delete")
+            held = hosts.held(coming)
+            hosts.allocate({}, coming)
+            assert (ended.code, held) == (0, {hosts.root: CPU})
+
+        states = [
             (BUILDING, None),
             (BUILDING, "spawning"),
             (SHELVED_OFFLOADED, "unshelving"),
             (SHELVED_OFFLOADED, "spawning"),
             ("error", "scheduling"),
-        ],
-    )
-    def test_they_are_no_orphans(self, hosts, vm_state, task_state):
-        coming = hosts.guest(
-            hosts.mine, host=None, node=None, vm_state=vm_state, task_state=task_state
-        )
-        hosts.allocate({hosts.root: CPU}, coming)
-        assert hosts.mine.run("audit", "--delete").code == 0
-        assert hosts.held(coming) == {hosts.root: CPU}
+        ]
+        assert_each({str(each): each for each in states}, check)
 
     def test_one_that_is_offloaded_and_stays_so_is(self, hosts):
         offloaded = hosts.guest(hosts.mine, host=None, node=None, vm_state=SHELVED_OFFLOADED)

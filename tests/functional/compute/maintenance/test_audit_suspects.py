@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spread_over_databases("sqlite")
 @pytest.fixture
 def root(site):
     site.remember_a_guest()
-    return site.start_service_once(MediumFakeDriver)
+    return site.started(MediumFakeDriver)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ class TestSuspects:
 
     def test_they_do_not_count_for_the_exit_code(self, sqlite_site):
         sqlite_site.remember_a_guest()
-        root = sqlite_site.start_service_once(MediumFakeDriver)
+        root = sqlite_site.started(MediumFakeDriver)
         with sqlite_site.placement() as outsider:
             outsider.provider("empty")
         ended = sqlite_site.run("audit", "--suspects")
@@ -108,7 +108,7 @@ class TestSuspects:
         assert root not in ended.out
 
     def test_hostile_names_are_escaped(self, sqlite_site):
-        sqlite_site.start_service_once(MediumFakeDriver)
+        sqlite_site.started(MediumFakeDriver)
         with sqlite_site.placement() as outsider:
             outsider.provider("evil\x1b[31m\nSuspect two_roots: fake")
         lines = sqlite_site.run("audit", "--suspects").out.splitlines()
@@ -117,7 +117,7 @@ class TestSuspects:
 
     def test_more_than_are_read_are_counted(self, sqlite_site, monkeypatch):
         monkeypatch.setattr(suspects, "MOST", 2)
-        sqlite_site.start_service_once(MediumFakeDriver)
+        sqlite_site.started(MediumFakeDriver)
         with sqlite_site.placement() as outsider:
             for number in range(3):
                 outsider.provider(f"empty{number}")
@@ -127,7 +127,7 @@ class TestSuspects:
     def test_a_placement_without_them_is_said_and_audited(self, sqlite_site, monkeypatch):
         monkeypatch.setenv("OS_BERTH__EXTENSIONS", "false")
         sqlite_site.remember_a_guest()
-        consumer = leftover(sqlite_site, sqlite_site.start_service_once(MediumFakeDriver))
+        consumer = leftover(sqlite_site, sqlite_site.started(MediumFakeDriver))
         ended = sqlite_site.run("audit", "--suspects")
         assert (ended.code, consumer in ended.out) == (3, True)
         assert ended.out.splitlines()[-1].startswith("Placement tells no suspects: it is OpenStack")
@@ -136,7 +136,7 @@ class TestSuspects:
 
     @pytest.mark.parametrize("roles", ["admin,service", "admin"])
     def test_a_service_tells_them_too(self, sqlite_site, roles):
-        sqlite_site.start_service_once(MediumFakeDriver)
+        sqlite_site.started(MediumFakeDriver)
         with sqlite_site.placement() as outsider:
             outsider.provider("empty")
         with serving(sqlite_site.url, roles) as url:
@@ -144,7 +144,7 @@ class TestSuspects:
             assert "Suspect empty_root" in sqlite_site.run("audit", "--http", "--suspects").out
 
     def test_a_user_who_may_not_ask_is_told_so(self, sqlite_site, tmp_path, monkeypatch):
-        sqlite_site.start_service_once(MediumFakeDriver)
+        sqlite_site.started(MediumFakeDriver)
         policy = tmp_path / "policy.yaml"
         policy.write_text('"berth:suspects": "!"\n')
         monkeypatch.setenv("OS_OSLO_POLICY__POLICY_FILE", str(policy))
@@ -197,7 +197,7 @@ class TestGrace:
         assert slept == []
 
     def test_rounds_need_no_sleep_of_their_own(self, sqlite_site, monkeypatch):
-        root = sqlite_site.start_service_once(MediumFakeDriver)
+        root = sqlite_site.started(MediumFakeDriver)
         sqlite_site.remember_a_guest()
         consumer = leftover(sqlite_site, root)
         rounds = []
@@ -252,7 +252,7 @@ def test_what_makes_no_sense_is_refused(sqlite_site, options, reason):
 
 
 def test_metrics_go_into_a_folder_under_a_name_of_their_own(sqlite_site, tmp_path):
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     folder = tmp_path / "collected"
     folder.mkdir()
     assert sqlite_site.run("audit", "--textfile", str(folder)).code == 0

@@ -11,6 +11,7 @@ from placement.storage.schema import schema_upgrade
 from tests.functional.compute.maintenance.drivers import INTERRUPTS, NODES
 from tests.functional.compute.maintenance.site import DRIVERS, HOST
 from tests.functional.forked import Forked
+from tests.offenders import assert_each
 from virt.fake import MediumFakeDriver
 from virt.fake.driver import node_uuid
 
@@ -23,26 +24,30 @@ UNUSABLE = {
     "tree": 1,
     "consumers": 1,
 }
+CODES = {command: (command, code) for command, code in UNUSABLE.items()}
 
 
 @pytest.fixture
 def host(sqlite_site):
     """Make a host whose service ran once."""
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     return sqlite_site
 
 
 class TestTheDatabase:
-    @pytest.mark.parametrize(("command", "code"), UNUSABLE.items())
-    def test_that_is_not_there(self, host, command, code):
+    def test_that_is_not_there(self, host):
         host.url = f"sqlite:///{host.folder}/other.db"
         host.configure()
-        found = host.run(command)
-        assert (found.code, found.out) == (code, "")
-        assert found.err == (
-            f"nova-manage: There is no placement database {host.folder}/other.db.\n"
-        )
-        assert not (host.folder / "other.db").exists()
+
+        def check(command, code):
+            found = host.run(command)
+            assert (found.code, found.out) == (code, "")
+            assert found.err == (
+                f"nova-manage: There is no placement database {host.folder}/other.db.\n"
+            )
+            assert not (host.folder / "other.db").exists()
+
+        assert_each(CODES, check)
 
     def test_whose_variable_is_misspelt(self, sqlite_site, monkeypatch):
         sqlite_site.url = f"sqlite:///{sqlite_site.folder}/other.db"
@@ -55,15 +60,18 @@ class TestTheDatabase:
         )
         assert "There is no placement database" in missing
 
-    @pytest.mark.parametrize(("command", "code"), UNUSABLE.items())
-    def test_without_a_schema(self, host, command, code):
+    def test_without_a_schema(self, host):
         sqlite3.connect(host.folder / "empty.db").close()
         (host.folder / "empty.db").touch()
         host.url = f"sqlite:///{host.folder}/empty.db"
         host.configure()
-        found = host.run(command)
-        assert (found.code, found.out, found.err.count("\n")) == (code, "", 1)
-        assert "placement-manage db sync" in found.err
+
+        def check(command, code):
+            found = host.run(command)
+            assert (found.code, found.out, found.err.count("\n")) == (code, "", 1)
+            assert "placement-manage db sync" in found.err
+
+        assert_each(CODES, check)
 
     @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
     def test_of_openstack_placement_that_was_never_taken_over(self, host, flags):
@@ -93,15 +101,18 @@ class TestTheDatabase:
         assert "refused" in found.err
         assert "secret" not in found.err
 
-    @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
-    @pytest.mark.parametrize("command", UNUSABLE)
-    def test_that_is_in_memory(self, host, command, url):
-        host.url = url
-        host.configure()
-        for flags in [(), ("--dry-run",)] if "migrate" in command else [()]:
-            found = host.run(command, *flags)
+    def test_that_is_in_memory(self, host):
+        def check(url, *words):
+            host.url = url
+            host.configure()
+            found = host.run(*words)
             assert (found.code, found.out, found.err.count("\n")) == (127, "", 1)
             assert "is a database in memory" in found.err
+
+        commands = [*((name,) for name in UNUSABLE), ("migrate_compute_inventory", "--dry-run")]
+        urls = ("sqlite://", "sqlite:///:memory:")
+        cases = [(url, *words) for url in urls for words in commands]
+        assert_each({" ".join(case): case for case in cases}, check)
 
     @pytest.mark.parametrize("url", ["no-url-with-a-secret", ""])
     def test_that_is_not_named(self, host, url):
@@ -242,11 +253,13 @@ class TestASignal:
 
 
 class TestTheCommandLine:
-    @pytest.mark.parametrize("command", UNUSABLE)
-    def test_an_unknown_option_is_127(self, host, command):
-        with pytest.raises(SystemExit) as ended:
-            host.run(command, "--unheard-of")
-        assert ended.value.code == 127
+    def test_an_unknown_option_is_127(self, sqlite_site):
+        def check(command, _):
+            with pytest.raises(SystemExit) as ended:
+                sqlite_site.run(command, "--unheard-of")
+            assert ended.value.code == 127
+
+        assert_each(CODES, check)
 
     def test_a_configuration_file_that_is_not_there_is_127(self, host):
         host.file.unlink()

@@ -17,7 +17,7 @@ HOSTILE = "</script><script>document.title='broken'</script><!--"
 @pytest.fixture
 def vgpu_site(sqlite_site):
     """Return a host that will report its GPUs as children, and its guest with one."""
-    root = sqlite_site.start_service_once(FlatVGPUHost)
+    root = sqlite_site.started(FlatVGPUHost)
     with sqlite_site.placement() as outsider:
         guest = outsider.allocate({root: FLAVOR | {"VGPU": 1}})
     with sqlite_site.cell() as cell:

@@ -27,7 +27,7 @@ class TestDoubledGPUs:
     @pytest.fixture
     def root(self, site):
         site.configure(f"{DRIVERS}.VGPUHost")
-        return site.start_service_once(VGPUHost)
+        return site.started(VGPUHost)
 
     @pytest.fixture
     def names(self, site, root):

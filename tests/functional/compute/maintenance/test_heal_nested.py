@@ -33,7 +33,7 @@ class TestANodeWithCells:
     @pytest.fixture
     def root(self, site):
         site.configure("fake.FakeNUMAReshapeDriver")
-        return site.start_service_once(FakeNUMAReshapeDriver)
+        return site.started(FakeNUMAReshapeDriver)
 
     @pytest.fixture
     def cells(self, site, root):
@@ -132,7 +132,7 @@ class TestANodeWithCells:
 class TestANodeWithAPool:
     @pytest.fixture
     def root(self, site):
-        return site.start_service_once(MediumFakeDriver)
+        return site.started(MediumFakeDriver)
 
     def test_the_disk_is_the_pool_s_if_the_node_has_none(self, site, root):
         with site.placement() as outsider:
@@ -153,7 +153,7 @@ class TestANodeWithAPool:
 class TestInstancesThatCanNotBeHealed:
     @pytest.fixture
     def root(self, site):
-        return site.start_service_once(MediumFakeDriver)
+        return site.started(MediumFakeDriver)
 
     def test_don_t_keep_others_from_it_and_the_gravest_makes_the_code(self, site, root):
         unsupported = Flavor(vcpus=1, extra_specs={"resources:VGPU": "1"})

@@ -22,7 +22,7 @@ class Scene:
     def __init__(self, site, network):
         self.site = site
         self.network = network
-        self.root = site.start_service_once(MediumFakeDriver)
+        self.root = site.started(MediumFakeDriver)
         self.card = self.add_card("card")
         self.instance = self.add_instance(Flavor(vcpus=1))
         network.port(FIRST, self.instance, ASKED)
@@ -226,7 +226,7 @@ def test_ports_that_can_not_be_set_back_are_7(scene):
 
 
 def test_a_network_service_that_is_configured_badly_is_127(sqlite_site):
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     sqlite_site.configure(more="[neutron]\nauth_type = unheard-of\n")
     ended = sqlite_site.run("heal_allocations")
     assert (ended.code, "Group [neutron]" in ended.err) == (127, True)

@@ -22,7 +22,7 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 @pytest.fixture
 def root(site):
     """Return the provider of the host's node, whose service ran once."""
-    return site.start_service_once(MediumFakeDriver)
+    return site.started(MediumFakeDriver)
 
 
 def guest(site, **fields):
@@ -163,7 +163,7 @@ def test_an_instance_that_doesn_t_fit_is_3_and_told_with_the_reason(site, root):
 
 
 def test_no_cell_at_all_is_4(sqlite_site):
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     ended = sqlite_site.run("heal_allocations")
     said, advice = ended.out.splitlines()
     assert (ended.code, said) == (4, "No cells to process.")

@@ -5,6 +5,7 @@ import pytest
 from tests.functional.compute.maintenance.drivers import NODES
 from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, INVENTORY
+from tests.offenders import assert_each
 from virt.fake import MediumFakeDriver
 from virt.fake.driver import node_uuid
 
@@ -42,19 +43,13 @@ def test_with_it_the_node_is_migrated(site, node):
         assert outsider.totals(node) == {"DISK_GB": 1028}
 
 
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        (("tree",), 0),
-        (("consumers",), 0),
-        (("audit",), 0),
-        (("heal_allocations",), 4),
-        (("sync_aggregates",), 0),
-    ],
-)
-def test_the_other_commands_use_the_service_if_it_is_configured(sqlite_site, command, code):
-    sqlite_site.start_service_once(MediumFakeDriver)
+def test_the_other_commands_use_the_service_if_it_is_configured(sqlite_site):
+    def check(command, code):
+        assert sqlite_site.run(command).code == code
+
+    sqlite_site.started(MediumFakeDriver)
     with serving(sqlite_site.url, roles=["admin", "service"]) as url:
         sqlite_site.url = "sqlite:////nowhere/placement.db"
         sqlite_site.configure(more=described(url))
-        assert sqlite_site.run(*command).code == code
+        codes = {"tree": 0, "consumers": 0, "audit": 0, "heal_allocations": 4, "sync_aggregates": 0}
+        assert_each({command: (command, code) for command, code in codes.items()}, check)

@@ -24,7 +24,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM]
 @pytest.fixture
 def root(sqlite_site):
     """Return the provider of the host's node, whose service ran once."""
-    return sqlite_site.start_service_once(MediumFakeDriver)
+    return sqlite_site.started(MediumFakeDriver)
 
 
 def ask_to_end(*numbers):
@@ -147,7 +147,8 @@ def _unread(arguments):
     return main(arguments)
 
 
-@pytest.mark.parametrize("providers", [1, 100])
+# that of one provider is printed by a program, below
+@pytest.mark.parametrize("providers", [pytest.param(1, marks=pytest.mark.thorough), 100])
 def test_what_nobody_reads_any_more_is_no_defect(sqlite_site, root, forking, providers):
     with sqlite_site.placement() as outsider:
         for number in range(providers):

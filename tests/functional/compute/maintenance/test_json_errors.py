@@ -34,7 +34,7 @@ DEAD = "[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:9\n"
 
 @pytest.fixture
 def site(sqlite_site):
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     sqlite_site.guest(flavor=Flavor(vcpus=1))
     return sqlite_site
 
@@ -102,7 +102,7 @@ def test_what_was_named_is_unknown(site):
 
 
 def test_a_refusal_to_delete(sqlite_site):
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     told = check(sqlite_site, ("audit", "--delete", "--json"), {5})
     assert "know no instance at all" in told["error"]
 
@@ -130,7 +130,7 @@ def test_what_was_found_before_stays(site, monkeypatch):
 
 
 def test_heal_tells_work_from_no_work_without_doing_it(sqlite_site):
-    root = sqlite_site.start_service_once(MediumFakeDriver)
+    root = sqlite_site.started(MediumFakeDriver)
     guest = sqlite_site.guest(flavor=Flavor(vcpus=1))
     assert sqlite_site.run("heal_allocations", "--dry-run").code == 4
     assert sqlite_site.run("heal_allocations").code == 0

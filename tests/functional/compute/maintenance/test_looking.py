@@ -44,7 +44,7 @@ LOOKING = {
 @pytest.fixture
 def site(sqlite_site):
     """Return a host on which every command that writes would have something to write."""
-    root = sqlite_site.start_service_once(MediumFakeDriver)
+    root = sqlite_site.started(MediumFakeDriver)
     with sqlite_site.placement() as outsider:
         card = outsider.provider(f"{HOST}_0000:81:00.0", root, BURNED, ONE_USE)
         released = outsider.provider(f"{HOST}_0000:82:00.0", root, BURNED, ONE_USE)
@@ -103,13 +103,13 @@ def test_the_manual_lists_these_commands():
 
 @pytest.mark.parametrize("command", ["tree", "audit", "heal_allocations", "sync_aggregates"])
 def test_with_database_no_service_is_asked(sqlite_site, command):
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     sqlite_site.configure(more=described("http://127.0.0.1:9"))
     assert sqlite_site.run(command).code in (1, 2, 3)
     assert sqlite_site.run(command, "--database").code in (0, 4)
 
 
 def test_a_migration_asks_no_service_though_one_is_configured(sqlite_site):
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     sqlite_site.configure("fake.FakeNUMAReshapeDriver", described("http://127.0.0.1:9"))
     assert sqlite_site.run("migrate_compute_inventory").code == 0

@@ -35,7 +35,7 @@ STRANGER = 65534
 @pytest.fixture
 def site(sqlite_site):
     """Return a host with a guest and a leftover."""
-    root = sqlite_site.start_service_once(MediumFakeDriver)
+    root = sqlite_site.started(MediumFakeDriver)
     sqlite_site.guest()
     with sqlite_site.placement() as outsider:
         outsider.allocate({root: {"VCPU": 1}})
@@ -142,40 +142,51 @@ class TestAnotherUser:
         folder = pathlib.Path(tempfile.mkdtemp())
         url = SQLiteFiles.filled(folder / "placement.db")
         with contextlib.closing(Site(folder, url, capsys.readouterr)) as site:
-            site.start_service_once(MediumFakeDriver)
+            site.started(MediumFakeDriver)
             site.guest()
             for path in (folder, *folder.rglob("*")):
                 path.chmod(0o755 if path.is_dir() else 0o644)
             yield site
         shutil.rmtree(folder)
 
-    @pytest.mark.parametrize("busy", [False, True], ids=["at rest", "while the agent writes"])
-    def test_may_look(self, site, busy):
-        expected = [site.run(*command).code for command in LOOKING]
+    def test_may_look(self, site):
+        """At rest, and while the agent writes."""
         before = set(site.state.iterdir())
-        with site.cell() if busy else contextlib.nullcontext() as cell:
-            if busy:
+        mine, theirs = PROCESSES.Pipe()
+        process = PROCESSES.Process(target=_as_stranger, args=(site.file, theirs))
+        process.start()
+        theirs.close()
+
+        def answer():
+            assert mine.poll(PATIENCE)
+            return mine.recv()
+
+        with mine:
+            expected = answer()
+            assert answer() == expected
+            with site.cell() as cell:
                 cell.own_allocations.add("consumer", "node")
                 for path in site.state.iterdir():
                     path.chmod(0o644)
-            told, tells = PROCESSES.Pipe(duplex=False)
-            process = PROCESSES.Process(target=_as_stranger, args=(site.file, tells))
-            process.start()
-            tells.close()
-            with told:
-                assert told.poll(PATIENCE)
-                assert told.recv() == expected
-            process.join(PATIENCE)
+                mine.send("busy")
+                assert answer() == expected
+        process.join(PATIENCE)
         assert set(site.state.iterdir()) <= before | {
             site.state / f"{sqlite.FILE_NAME}{more}" for more in ("-wal", "-shm")
         }
 
 
 def _as_stranger(file, tells):
+    """Tell the codes of the commands: as the owner, as a stranger, and again when asked to."""
     commands = [[f"--config-file={file}", "placement", *command] for command in LOOKING]
+
+    def tell():
+        tells.send([nova_manage.main(command) for command in commands])
+
     # the stranger may not read the files of this Python: they are imported before
-    for command in commands:
-        nova_manage.main(command)
+    tell()
     os.setgid(STRANGER)
     os.setuid(STRANGER)
-    tells.send([nova_manage.main(command) for command in commands])
+    tell()
+    tells.recv()
+    tell()

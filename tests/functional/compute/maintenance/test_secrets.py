@@ -118,7 +118,7 @@ def _garbage():
 
 def test_a_user_of_a_url_is_sent(sqlite_site, monkeypatch):
     """A proxy before placement may want one."""
-    sqlite_site.start_service_once(MediumFakeDriver)
+    sqlite_site.started(MediumFakeDriver)
     seen = []
     with serving(sqlite_site.url, roles=["admin"], seen=seen) as url:
         with_user = url.replace("http://", "http://nova:hunter2%2Fsecret@")

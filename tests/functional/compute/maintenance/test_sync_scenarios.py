@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spread_over_databases
 @pytest.fixture
 def root(site):
     """Return the provider of the host's node; the host is in a cell, its service ran once."""
-    uuid = site.start_service_once(MediumFakeDriver)
+    uuid = site.started(MediumFakeDriver)
     with site.cell() as cell:
         cell.host_mappings.create(HostMapping(HOST, str(uuid4())))
     return uuid
