@@ -9,6 +9,7 @@ import pytest
 from compute import config
 from compute.report import SchedulerReportClient
 from compute.report.wire.context import admin_context
+from tests.functional.compute import device_hosts, shaped_hosts
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
 from tests.functional.conftest import PLACEMENT_URL
@@ -21,7 +22,14 @@ BOTH = {
     "test_report_client_tree_sync",
     "test_shared_client",
 }
-#: the same, for what the client does above single trees and requests
+#: module → the fixture that gets a writer of allocations as parameter, and which there are
+WRITTEN = {
+    "test_devices_in_the_way": ("writer", device_hosts.WRITERS),
+    "test_other_classes": ("licensed", device_hosts.WRITERS),
+    "test_placed_shares": ("shaped", shaped_hosts.WRITERS),
+    "test_taken_back_classes": ("shaped", shaped_hosts.WRITERS),
+}
+#: the same as BOTH, for what the client does above single trees and requests
 SPREAD = {
     "test_dropped_additions",
     "test_fenced_devices",
@@ -34,21 +42,32 @@ SPREAD = {
 def pytest_generate_tests(metafunc):
     """Run the tests of BOTH twice, except those that don't ask for more than single requests.
 
-    An ordinary run has one of the two of each test of SPREAD.
+    An ordinary run has one of the two of each test of SPREAD, and one writer of each of WRITTEN.
     """
     module = metafunc.module.__name__.rpartition(".")[2]
+    number = zlib.crc32(metafunc.definition.nodeid.encode())
+    fixture, writers = WRITTEN.get(module, ("", ()))
+    if fixture in metafunc.fixturenames:
+        metafunc.parametrize(fixture, one_ordinary(writers, writers, number), indirect=True)
     if (
         module in BOTH | SPREAD
         and "placement_http" in metafunc.fixturenames
         and metafunc.definition.get_closest_marker("one_by_one") is None
         and PLACEMENT_URL not in os.environ
     ):
-        left = zlib.crc32(metafunc.definition.nodeid.encode()) % 2 if module in SPREAD else None
-        ways = [
-            pytest.param(whole, id=name, marks=pytest.mark.thorough if whole == left else ())
-            for whole, name in ((True, "whole"), (False, "one by one"))
-        ]
-        metafunc.parametrize("extensions", ways)
+        ways, names = (True, False), ("whole", "one by one")
+        chosen = one_ordinary(ways, names, number) if module in SPREAD else ways
+        metafunc.parametrize("extensions", chosen, ids=names)
+
+
+def one_ordinary(values, names, number):
+    """Return parameters of which an ordinary run has one, by a number of the test."""
+    return [
+        pytest.param(
+            value, id=name, marks=() if place == number % len(values) else pytest.mark.thorough
+        )
+        for place, (value, name) in enumerate(zip(values, names, strict=True))
+    ]
 
 
 @pytest.fixture(scope="module", autouse=True)

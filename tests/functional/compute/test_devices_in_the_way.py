@@ -7,7 +7,6 @@ from tests.functional.compute.device_hosts import (
     CARD,
     CARD_CLASS,
     CONTEXT,
-    WRITERS,
     DeviceHost,
     device,
     functions,
@@ -19,7 +18,7 @@ WHOLE, FUNCTION = {"dev_type": "type-PF"}, {"dev_type": "type-VF"}
 REFUSED = exceptions.ComputeResourcesUnavailable
 
 
-@pytest.fixture(params=WRITERS)
+@pytest.fixture
 def writer(request):
     return request.param
 

@@ -4,14 +4,14 @@ import pathlib
 
 import pytest
 
-from tests.functional.compute.device_hosts import CLASS, OWN, WRITERS, DeviceHost, device
+from tests.functional.compute.device_hosts import CLASS, OWN, DeviceHost, device
 
 FIRST, SECOND = "0000:81:00.0", "0000:82:00.0"
 GPU = {"resource_class": "gpu"}
 OTHER = "CUSTOM_LICENCE"
 
 
-@pytest.fixture(params=WRITERS)
+@pytest.fixture
 def licensed(request, host, outsider):
     """Return a host with two devices, of which one has licences, too."""
     folder = pathlib.Path(host.conf.compute.provider_config_location)

@@ -6,14 +6,14 @@ import pytest
 
 from compute import exceptions
 from compute.metrics.agent import AgentMetrics
-from tests.functional.compute.shaped_hosts import WRITERS, ShapedHost, cells
+from tests.functional.compute.shaped_hosts import ShapedHost, cells
 from tests.unit.compute.metrics.test_agent_metrics import shown
 
 CELL = {"VCPU": 2, "MEMORY_MB": 512}
 PINNED = {"hw:cpu_policy": "dedicated"}
 
 
-@pytest.fixture(params=WRITERS)
+@pytest.fixture
 def shaped(request, host, outsider):
     """Return a function that lays out the host."""
 

@@ -3,7 +3,7 @@
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
-from tests.functional.compute.shaped_hosts import WRITERS, ShapedHost
+from tests.functional.compute.shaped_hosts import ShapedHost
 
 SEV = "MEM_ENCRYPTION_CONTEXT"
 LICENSE = "CUSTOM_LICENSE"
@@ -45,7 +45,7 @@ class Host(ShapedHost):
         self.allocate(guest, {**held, suffix: {**held.get(suffix, {}), **part}})
 
 
-@pytest.fixture(params=WRITERS)
+@pytest.fixture
 def shaped(request, host, outsider):
     root = {"VCPU": 20, "MEMORY_MB": 9999, "DISK_GB": 100, LICENSE: 9}
     return Host(host, outsider, request.param, {"": root, "sev": {SEV: 4}})
