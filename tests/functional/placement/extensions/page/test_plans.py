@@ -10,9 +10,11 @@ from tests.browsing import expect, wait_until
 from tests.functional.placement.extensions.page import clouds
 from tests.functional.placement.extensions.page.clouds import HOST, SERVER, numbered, stock
 from tests.functional.placement.extensions.page.conftest import serving
+from tests.functional.placement.extensions.page.looks import Looks
 
 #: would leave its words if a shell read it, and would run in a page
 HOSTILE = "three'; touch /tmp/x; echo '<img src=x onerror=alert(1)>"
+look = Looks()
 
 
 def put_host(api, number, name):
@@ -51,6 +53,11 @@ def loose_cloud(tmp_path_factory):
     yield from serving(tmp_path_factory, fill)
 
 
+def test_plans_are_told(request, open_page, tight_cloud):
+    """Each look of this file is in it."""
+    look.part(0, 1, request, open_page(f"{tight_cloud.ui}#/none"), tight_cloud)
+
+
 def plans(kind, **asked):
     return f"#/plans/{kind}?" + "&".join(f"{key}={quote(value)}" for key, value in asked.items())
 
@@ -83,9 +90,10 @@ def test_moves_that_make_room_are_drawn_and_taken_along(open_page, tight_cloud, 
     assert f"--wait {plan['moves'][0]['consumer']}" in commands
 
 
-def test_room_within_a_host_goes_where_it_is_said(open_page, tight_cloud):
+@look
+def room_within_a_host_goes_where_it_is_said(page, cloud):
     asked = plans("room", query="resources=VCPU:8", within="two", **{"except": numbered(SERVER, 2)})
-    page = open_page(tight_cloud.ui + asked)
+    page.goto(cloud.ui + asked)
     expect(page.get_by_role("heading", name="No moves make room")).to_be_visible()
     page.get_by_label("These consumers stay").fill("")
     page.get_by_role("button", name="Find moves").click()
@@ -117,9 +125,10 @@ def test_an_evacuation_is_drawn(open_page, tight_cloud):
     expect(page.get_by_role("heading", name="All 2 consumers have a new place")).to_be_visible()
 
 
-def test_what_if_tells_the_difference(open_page, tight_cloud, screenshots):
+@look
+def what_if_tells_the_difference(page, cloud, screenshots):
     asked = plans("whatif", query="resources=VCPU:8")
-    page = open_page(tight_cloud.ui + asked)
+    page.goto(cloud.ui + asked)
     expect(page.get_by_role("alert")).to_contain_text("Say what is different.")
     page.get_by_label("With other ratios").fill("VCPU=2.0")
     page.get_by_role("button", name="Compare").click()
@@ -130,8 +139,9 @@ def test_what_if_tells_the_difference(open_page, tight_cloud, screenshots):
     expect(page.get_by_role("alert")).to_contain_text("“VCPU” isn't like VCPU=4.0.")
 
 
-def test_losses_are_judged(open_page, tight_cloud, screenshots):
-    page = open_page(f"{tight_cloud.ui}#/plans/survives")
+@look
+def losses_are_judged(page, cloud, screenshots):
+    page.goto(f"{cloud.ui}#/plans/survives")
     page.get_by_role("button", name="Judge the losses").click()
     expect(page.locator(".figure")).to_have_text("3 of 3")
     page.get_by_label("Lose each").select_option("of the sets of hosts below")
@@ -162,8 +172,9 @@ def test_a_plan_stays_while_it_is_carried_out(open_page, loose_cloud):
     expect(page.get_by_role("heading", name="1 move makes room")).to_be_visible()
 
 
-def test_kinds_are_a_click_apart(open_page, tight_cloud):
-    page = open_page(f"{tight_cloud.ui}#/plans")
+@look
+def kinds_are_a_click_apart(page, cloud):
+    page.goto(f"{cloud.ui}#/plans")
     page.get_by_role("navigation", name="Kinds of plans").get_by_role(
         "link", name="Evacuate"
     ).click()

@@ -4,16 +4,24 @@ import re
 
 from tests.browsing import expect
 from tests.functional.placement.extensions.page.clouds import AGGREGATE, GPU, SERVER, held, numbered
+from tests.functional.placement.extensions.page.looks import Looks
 
 UNNUMBERED = "resources=VCPU:4"
+look = Looks()
+
+
+def test_it_answers(request, open_page, small_cloud):
+    """Each look of this file is in it."""
+    look.part(0, 1, request, open_page(f"{small_cloud.ui}#/none"), small_cloud)
 
 
 def asked(page):
     return page.evaluate("decodeURIComponent(location.hash)")
 
 
-def test_a_group_is_added_named_and_removed(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/why?{UNNUMBERED}")
+@look
+def a_group_is_added_named_and_removed(page, cloud):
+    page.goto(f"{cloud.ui}#/why?{UNNUMBERED}")
     page.get_by_role("button", name="Add a group").click()
     group = page.get_by_role("group", name="Resources of one provider")
     # the focus goes to what is new
@@ -38,8 +46,9 @@ def test_a_group_is_added_named_and_removed(open_page, small_cloud):
     expect(page.get_by_role("heading", name="It fits into 3 trees of 4")).to_be_visible()
 
 
-def test_names_are_completed_after_what_is_written(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/why?{UNNUMBERED}")
+@look
+def names_are_completed_after_what_is_written(page, cloud):
+    page.goto(f"{cloud.ui}#/why?{UNNUMBERED}")
     expect(page.locator("#classes option[value=VGPU]")).to_have_count(1)
     traits = page.get_by_label("Traits")
     traits.fill("HW_NUMA_ROOT,!nvidia")
@@ -47,8 +56,9 @@ def test_names_are_completed_after_what_is_written(open_page, small_cloud):
     expect(found).to_have_attribute("value", "HW_NUMA_ROOT,!CUSTOM_NVIDIA_A40")
 
 
-def test_a_command_that_is_pasted_fills_the_form(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/why")
+@look
+def a_command_that_is_pasted_fills_the_form(page, cloud):
+    page.goto(f"{cloud.ui}#/why")
     page.get_by_text("Read or paste it as text").click()
     command = page.get_by_label("Command")
     command.fill(
@@ -85,9 +95,10 @@ def test_no_room_leads_to_the_moves_that_make_it(open_page, changing_cloud):
     expect(page.get_by_role("link", name="Find the fewest moves")).to_have_count(0)
 
 
-def test_no_room_leads_to_a_search_for_moves_where_none_is_known(open_page, small_cloud):
+@look
+def no_room_leads_to_a_search_for_moves_where_none_is_known(page, cloud):
     # no GPU has five
-    page = open_page(f"{small_cloud.ui}#/why?resources=VGPU:5")
+    page.goto(f"{cloud.ui}#/why?resources=VGPU:5")
     page.get_by_role("link", name="Find the fewest moves").click()
     expect(page.get_by_role("heading", name="No moves make room")).to_be_visible()
 
@@ -101,8 +112,9 @@ def test_a_link_is_copied(open_page, small_cloud):
     assert page.evaluate("navigator.clipboard.readText()") == page.url
 
 
-def test_flavors_are_counted_beside_each_other(open_page, small_cloud, screenshots):
-    page = open_page(f"{small_cloud.ui}#/capacity?resources=VGPU:1")
+@look
+def flavors_are_counted_beside_each_other(page, cloud, screenshots):
+    page.goto(f"{cloud.ui}#/capacity?resources=VGPU:1")
     page.get_by_label("Beside it, a flavor a line").fill("large VCPU:64\nhuge VGPU:9")
     page.get_by_role("button", name="Count").click()
     rows = page.get_by_role("group", name="Flavors beside each other").get_by_role("row")
@@ -118,8 +130,9 @@ def test_flavors_are_counted_beside_each_other(open_page, small_cloud, screensho
     screenshots(page, "flavors")
 
 
-def test_the_worst_fragmented_tree_stands_first(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/cloud?class=MEMORY_MB")
+@look
+def the_worst_fragmented_tree_stands_first(page, cloud):
+    page.goto(f"{cloud.ui}#/cloud?class=MEMORY_MB")
     page.get_by_role("combobox", name="Show").select_option("Fragmentation")
     rows = page.get_by_role("table", name="Trees, the most fragmented first").get_by_role("row")
     expect(rows).to_have_count(4)
@@ -129,8 +142,9 @@ def test_the_worst_fragmented_tree_stands_first(open_page, small_cloud):
     expect(fullest.get_by_role("link")).to_have_text(["compute3", "compute2", "compute1"])
 
 
-def test_a_group_leads_to_whether_it_can_be_lost(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/cloud?by=aggregate&in={numbered(AGGREGATE, 2)}")
+@look
+def a_group_leads_to_whether_it_can_be_lost(page, cloud):
+    page.goto(f"{cloud.ui}#/cloud?by=aggregate&in={numbered(AGGREGATE, 2)}")
     page.get_by_role("link", name="Can they be lost?").click()
     expect(page.get_by_role("heading", name="Can it be absorbed?")).to_be_visible()
     expect(page.locator(".figure")).to_have_text("Yes")
@@ -138,18 +152,20 @@ def test_a_group_leads_to_whether_it_can_be_lost(open_page, small_cloud):
     assert page.url.endswith(f"?each=these&sets={numbered(AGGREGATE, 2)}")
 
 
-def test_an_aggregate_without_trees_leads_to_no_loss(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/cloud?aggregate={numbered(AGGREGATE, 99)}")
+@look
+def an_aggregate_without_trees_leads_to_no_loss(page, cloud):
+    page.goto(f"{cloud.ui}#/cloud?aggregate={numbered(AGGREGATE, 99)}")
     expect(page.get_by_role("heading", name="0 trees of an aggregate")).to_be_visible()
     expect(page.get_by_role("link", name="Can they be lost?")).to_have_count(0)
 
 
-def test_a_trait_of_the_root_and_any_class_are_told(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/why?resources=VCPU:4&required=HW_CPU_X86_AVX2")
+@look
+def a_trait_of_the_root_and_any_class_are_told(page, cloud):
+    page.goto(f"{cloud.ui}#/why?resources=VCPU:4&required=HW_CPU_X86_AVX2")
     lacks = "HW_CPU_X86_AVX2: is not there, but on the root of the tree"
     expect(page.locator(".nearest").get_by_text(lacks)).to_have_count(3)
     # a class that isn't among the commonest comes in place of one
-    page.goto(f"{small_cloud.ui}#/trees")
+    page.goto(f"{cloud.ui}#/trees")
     expect(page.get_by_role("columnheader", name="VCPU")).to_be_visible()
     gpus = page.get_by_role("columnheader", name="VGPU")
     expect(gpus).to_have_count(0)

@@ -11,6 +11,7 @@ from tests.extras import needed_library
 from tests.functional.placement.extensions.page import approved, clouds
 from tests.functional.placement.extensions.page.clouds import GPU, HOST, SERVER, numbered
 from tests.functional.placement.extensions.page.conftest import serving
+from tests.functional.placement.extensions.page.looks import Looks
 
 #: each view with something to show, and what shows that it does
 VIEWS = {
@@ -52,6 +53,12 @@ HOSTILE = (
     "\u202egnirts desrever \u2066isolated",
     "x" * 200,
 )
+look = Looks()
+
+
+def test_odd_addresses_and_files_are_shown(request, open_page, small_cloud):
+    """Each look of this file is in it."""
+    look.part(0, 1, request, open_page(f"{small_cloud.ui}#/none"), small_cloud)
 
 
 @pytest.fixture(scope="module")
@@ -168,33 +175,34 @@ def test_hostile_names_are_texts(open_page, hostile_cloud, screenshots):
             screenshots(page, f"hostile-{width}-{name}", full_page=True)
 
 
-def test_a_hostile_rehearsal_is_text(open_page, small_cloud, rehearsal, tmp_path):
+@look
+def a_hostile_rehearsal_is_text(page, cloud, rehearsal, tmp_path):
     text = rehearsal.read_text().replace("two-sockets", json.dumps(HOSTILE[0])[1:-1])
     file = tmp_path / "hostile.json"
     file.write_text(text)
-    page = open_page(f"{small_cloud.ui}#/reshape")
+    page.goto(f"{cloud.ui}#/reshape")
     page.get_by_label("File of a rehearsal").set_input_files(file)
     expect(page.get_by_role("heading", name=HOSTILE[0])).to_be_visible()
     assert page.locator("main script, main img").count() == 0
 
 
-def test_any_address_shows_something(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/none")
+@look
+def any_address_shows_something(page, cloud):
     odd = ("cloud?class=__proto__", "trees?sort=__proto__")
     for place in ("#/trees/%zz", "#/trees//", *(f"#/{each}" for each in odd), "#"):
-        page.goto(small_cloud.ui + place)
+        page.goto(cloud.ui + place)
         expect(page.get_by_role("heading", name="There is no such view"), place).to_have_count(0)
         expect(page.locator("main h1"), place).to_be_visible()
-        page.goto(f"{small_cloud.ui}#/none")
+        page.goto(f"{cloud.ui}#/none")
         expect(page.get_by_role("heading", name="There is no such view")).to_be_visible()
 
 
-def test_a_view_that_is_none_is_told(open_page, small_cloud):
-    page = open_page(small_cloud.ui)
+@look
+def a_view_that_is_none_is_told(page, cloud):
     for place in ("#/<script>", "#/%zz", "#/constructor", "#/__proto__", "#/hasOwnProperty"):
-        page.goto(f"{small_cloud.ui}#/trees")
+        page.goto(f"{cloud.ui}#/trees")
         expect(page.get_by_text("4 trees")).to_be_visible()
-        page.goto(small_cloud.ui + place)
+        page.goto(cloud.ui + place)
         expect(page.get_by_role("heading", name="There is no such view"), place).to_be_visible()
         assert page.title() == "Placement"
 
