@@ -336,13 +336,3 @@ def test_keys_lead_from_square_to_square(open_page, many_hosts):
     expect(at).to_contain_text("compute60:")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="compute60_numa0")).to_be_visible()
-
-
-def test_focus_outlives_changes(open_page, changing_cloud):
-    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}")
-    link = page.get_by_role("link", name=numbered(SERVER, 1)).first
-    link.focus()
-    body = clouds.held({numbered(GPU, 3): {"VGPU": 2}})
-    changing_cloud.put(f"/allocations/{numbered(SERVER, 500)}", body)
-    expect(page.get_by_text("2 of 4 used")).to_be_visible()
-    assert focused(page) == numbered(SERVER, 1)
