@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from tests.functional.placement.service import Service
-from tests.functional.placement.small_cloud import small_cloud_at
+from tests.functional.placement.topology import small_cloud_at
 
 
 @pytest.fixture

@@ -1,9 +1,5 @@
 """A small cloud for tests, and bodies of requests about it."""
 
-import contextlib
-
-from tests.functional.placement.service import Service
-
 ROOT = "a0000000-0000-4000-8000-000000000001"
 CHILD = "a0000000-0000-4000-8000-000000000002"
 EMPTY = "a0000000-0000-4000-8000-000000000003"
@@ -63,12 +59,6 @@ def fill(service):
     expect(service.put(f"/allocations/{OTHER_HOLDER}", holding({CHILD: {"VGPU": 1}})), 204)
     wanted = holding({ROOT: {"VCPU": 4, "DISK_GB": 10}}, generation=1)
     expect(service.put(f"/allocations/{HOLDER}", wanted), 204)
-
-
-def small_cloud_at(url):
-    """Write the cloud into an empty database: tests get copies of it."""
-    with contextlib.closing(Service(url)) as service:
-        fill(service)
 
 
 def expect(response, status):

@@ -9,6 +9,7 @@ from collections import Counter
 import os_resource_classes
 import os_traits
 
+from tests.functional.placement import small_cloud
 from tests.functional.placement.service import Service
 
 
@@ -91,6 +92,12 @@ class Cloud:
         """Return a response's candidates as a multiset of (allocations, mappings), by names."""
         names = self.names()
         return Counter(read_candidate(request, names) for request in body["allocation_requests"])
+
+
+def small_cloud_at(url):
+    """Write the small cloud into an empty database: tests get copies of it."""
+    with contextlib.closing(Service(url)) as service:
+        small_cloud.fill(service)
 
 
 class Copied:

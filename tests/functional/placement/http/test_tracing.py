@@ -16,7 +16,8 @@ from placement.http import tracing
 from placement.http.tracing import Traced
 from tests.functional.placement.serving.conftest import starting
 from tests.functional.placement.serving.programs import FORKED, free_port, wait_until
-from tests.functional.placement.small_cloud import NEW, ROOT, expect, holding, small_cloud_at
+from tests.functional.placement.small_cloud import NEW, ROOT, expect, holding
+from tests.functional.placement.topology import small_cloud_at
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spread_over_databases
