@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from compute import config
 from compute.cli.nova_manage import main
+from compute.records.cell_database.sqlite import FILE_NAME
 from compute.records.instance import Instance
-from compute.records.node_identity import FILE_NAME
 from placement.direct import PlacementDirect
 from tests.databases.fresh import SQLiteFiles
 from tests.functional.compute import cells
@@ -145,11 +145,12 @@ class Site:
     def started(self, driver_class):
         """Give a site that has nothing yet what the host's first update leaves; return the uuid.
 
-        An update of a host with the same driver and files is made once; others get copies.
+        An update of a host with the same driver and files is made once; others get copies. What has
+        records already, or clients, is no such site: its host really starts.
         """
         database = Path(self.url.removeprefix("sqlite:///"))
-        is_new = SQLiteFiles.is_as_filled(database) and not (self.state / FILE_NAME).exists()
-        if not is_new or self._clients:
+        has_records = (self.state / FILE_NAME).exists()
+        if has_records or self._clients or not SQLiteFiles.is_as_filled(database):
             return self.start_service_once(driver_class)
         said = self.file.read_text().replace(self.url, "").replace(str(self.folder), "")
         known = driver_class, said, frozenset(self._files().items())

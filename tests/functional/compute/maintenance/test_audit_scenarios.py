@@ -21,8 +21,9 @@ OTHER_TYPES = '{"consumer": "", "provider": [], "resources": {}, "project_id": "
 @pytest.fixture
 def root(site):
     """Return the provider of the host's node; its service ran once and recorded an instance."""
+    uuid = site.started(MediumFakeDriver)
     site.remember_a_guest()
-    return site.started(MediumFakeDriver)
+    return uuid
 
 
 def guest(site, root, **fields):
@@ -80,8 +81,8 @@ class TestM10ALeftover:
 
 def test_the_migration_of_an_instance_deleted_on_the_way_is_a_leftover(sqlite_site):
     site = sqlite_site
-    site.remember_a_guest()
     root = site.started(MediumFakeDriver)
+    site.remember_a_guest()
     instance = Instance(host=HOST, node=HOST, vm_state="deleted")
     migration = Migration(instance.uuid, status="migrating", source_compute=HOST, source_node=HOST)
     with site.cell() as cell:
@@ -151,8 +152,8 @@ class TestWhoIsNoOrphan:
 
     def failed_move(self, site, status):
         """Make an instance at its source, and the migration that holds its allocations."""
-        site.remember_a_guest()
         root = site.started(MediumFakeDriver)
+        site.remember_a_guest()
         instance = Instance(host=HOST, node=HOST, vm_state="active")
         migration = Migration(instance.uuid, status=status, source_compute=HOST, source_node=HOST)
         with site.cell() as cell:

@@ -16,8 +16,9 @@ pytestmark = pytest.mark.spread_over_databases("sqlite")
 
 @pytest.fixture
 def root(site):
+    uuid = site.started(MediumFakeDriver)
     site.remember_a_guest()
-    return site.started(MediumFakeDriver)
+    return uuid
 
 
 @pytest.fixture
@@ -99,8 +100,8 @@ class TestSuspects:
         }
 
     def test_they_do_not_count_for_the_exit_code(self, sqlite_site):
-        sqlite_site.remember_a_guest()
         root = sqlite_site.started(MediumFakeDriver)
+        sqlite_site.remember_a_guest()
         with sqlite_site.placement() as outsider:
             outsider.provider("empty")
         ended = sqlite_site.run("audit", "--suspects")
@@ -126,8 +127,8 @@ class TestSuspects:
 
     def test_a_placement_without_them_is_said_and_audited(self, sqlite_site, monkeypatch):
         monkeypatch.setenv("OS_BERTH__EXTENSIONS", "false")
-        sqlite_site.remember_a_guest()
         consumer = leftover(sqlite_site, sqlite_site.started(MediumFakeDriver))
+        sqlite_site.remember_a_guest()
         ended = sqlite_site.run("audit", "--suspects")
         assert (ended.code, consumer in ended.out) == (3, True)
         assert ended.out.splitlines()[-1].startswith("Placement tells no suspects: it is OpenStack")
