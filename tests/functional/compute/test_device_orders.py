@@ -194,6 +194,8 @@ class TestOneTimeUse:
         assert once.claim(after, once.scheduled(after.uuid)) == [SECOND]
         assert self.reserved(once) == [1, 1]
 
+    # where the scheduler writes, a guest without allocations gets none
+    @pytest.mark.parametrize("writer", WRITERS, indirect=True)
     def test_a_claim_without_allocations_reserves_it_too(self, once):
         guest = once.guest(GPU)
         assert once.claim(guest) == [FIRST]
