@@ -103,6 +103,51 @@ def test_full_hosts_are_passed_over(clouds, looked_at, monkeypatch):
     assert found == whole(monkeypatch, snapshot, a_request())
 
 
+@pytest.mark.parametrize(
+    ("lacking", "more"),
+    [
+        (child("", VGPU=1, VCPU=1), {}),
+        (("", {"VGPU": 1, "VCPU": 2}, [], []), {"required": (frozenset(["HW_GPU_API_VULKAN"]),)}),
+        (
+            ("", {"VGPU": 1, "VCPU": 2}, ["HW_GPU_API_VULKAN", "HW_GPU_API_DXVA"], []),
+            {"forbidden": frozenset(["HW_GPU_API_DXVA"])},
+        ),
+    ],
+    ids=["another class", "a trait", "no trait"],
+)
+def test_hosts_that_lack_something_are_passed_over(clouds, looked_at, monkeypatch, lacking, more):
+    monkeypatch.setattr(narrowing, "_RARE", 0)
+    able = ({"VGPU": 1, "VCPU": 2}, ["HW_GPU_API_VULKAN"], [])
+    cloud = {}
+    for number in range(TREES):
+        cloud[f"h{number}"] = host()
+        made = lacking[1:] if number < TREES - 4 else able
+        cloud[f"h{number}.0"] = (f"h{number}", *made)
+    snapshot = clouds.snapshot(cloud)
+    request = CandidateRequest(groups=(Group("_G", {"VGPU": 1, "VCPU": 2}, **more),), limit=2)
+
+    found = uuids(snapshot, search.search(snapshot, request, endless()))
+
+    assert looked_at == [8, 8]
+    assert [set(each) for each in found] == [{"h8.0"}, {"h9.0"}]
+    assert found == whole(monkeypatch, snapshot, request)
+
+
+def test_a_tree_with_any_of_the_traits_is_looked_at(clouds, looked_at, monkeypatch):
+    cloud = hosts([1] * TREES)
+    for number, trait in ((6, "HW_GPU_API_VULKAN"), (7, "HW_GPU_API_DXVA")):
+        cloud[f"h{number}.0"] = (f"h{number}", {"VGPU": 1}, [trait], [])
+    snapshot = clouds.snapshot(cloud)
+    traits = (frozenset(["HW_GPU_API_VULKAN", "HW_GPU_API_DXVA"]),)
+    request = CandidateRequest(groups=(Group("_G", {"VGPU": 1}, traits),))
+
+    found = uuids(snapshot, search.search(snapshot, request, endless()))
+
+    assert looked_at == [4]
+    assert found == [["h6.0"], ["h7.0"]]
+    assert found == whole(monkeypatch, snapshot, request)
+
+
 def test_providers_beside_each_other_are_no_subtree_in_a_part_either(clouds, looked_at):
     snapshot = clouds.snapshot(hosts([2] * TREES))
     groups = (Group("_G", {"VGPU": 1}), Group("_H", {"VGPU": 1}))
@@ -216,18 +261,50 @@ def test_hosts_alone_may_be_too_many_for_a_part(clouds, monkeypatch):
     assert found == whole(monkeypatch, snapshot, a_request())
 
 
-def test_what_lends_to_the_first_trees_is_looked_at_with_them(clouds, looked_at, monkeypatch):
-    shared = (None, {"DISK_GB": 100}, ["MISC_SHARES_VIA_AGGREGATE"], ["rack"])
+def lent(**lends):
+    """Return trees with a GPU, whose first providers may use what the second one of another has."""
     cloud = {name: (*made[:3], ["rack"]) for name, made in hosts([1] * TREES).items()}
-    snapshot = clouds.snapshot(cloud | {"shared": shared})
+    shared = ("store", lends, ["MISC_SHARES_VIA_AGGREGATE", "STORAGE_DISK_SSD"], ["rack"])
+    return cloud | {"store": host(), "store.0": shared}
+
+
+def test_what_lends_to_the_first_trees_is_looked_at_with_them(clouds, looked_at, monkeypatch):
+    snapshot = clouds.snapshot(lent(DISK_GB=100))
     groups = (Group("", {"DISK_GB": 10}), Group("_G", {"VGPU": 1}))
     request = CandidateRequest(groups=groups, limit=2)
 
     found = uuids(snapshot, search.search(snapshot, request, endless()))
 
-    assert looked_at == [9]
-    assert found == [["shared", "h0.0"], ["shared", "h1.0"]]
+    assert looked_at == [10]
+    assert found == [["store.0", "h0.0"], ["store.0", "h1.0"]]
     assert found == whole(monkeypatch, snapshot, request)
+
+
+def test_a_tree_that_may_borrow_is_not_passed_over(clouds, monkeypatch):
+    cloud = lent(DISK_GB=100)
+    for number in (0, 1, 2, 3):
+        cloud[f"h{number}.0"] = child(f"h{number}")
+    for number in (8, 9):
+        cloud[f"h{number}"] = (None, {"DISK_GB": 10}, ["STORAGE_DISK_SSD"], ["rack"])
+    snapshot = clouds.snapshot(cloud)
+    for required in ((), (frozenset(["STORAGE_DISK_SSD"]),)):
+        groups = (Group("", {"DISK_GB": 10}, required), Group("_G", {"VGPU": 1}))
+        request = CandidateRequest(groups=groups, limit=2)
+
+        found = uuids(snapshot, search.search(snapshot, request, endless()))
+
+        assert found == whole(monkeypatch, snapshot, request)
+        assert found == [["store.0", "h4.0"], ["store.0", "h5.0"]]
+
+
+def test_a_tree_that_is_named_where_others_lend_is_looked_for_everywhere(clouds, looked_at):
+    snapshot = clouds.snapshot(lent(DISK_GB=100))
+    group = Group("_G", {"VGPU": 1}, in_tree="h7.0")
+
+    found = search.search(snapshot, CandidateRequest(groups=(group,), limit=2), endless())
+
+    assert looked_at == [snapshot.size]
+    assert uuids(snapshot, found) == [["h7.0"]]
 
 
 def test_a_part_is_not_made_of_trees_that_contradict_themselves(clouds, looked_at):
