@@ -75,7 +75,8 @@ WRONG_COLOURS = (
   while (texts.nextNode()) {
     const { data, parentElement } = texts.currentNode;
     const which = kind(parentElement);
-    if (!data.trim() || judged.has(which)) continue;
+    // what isn't seen is not judged: what looks alike elsewhere still has to be
+    if (!data.trim() || judged.has(which) || !parentElement.checkVisibility()) continue;
     judged.add(which);
     include.push(parentElement);
   }
