@@ -67,6 +67,8 @@ def make_ready_when_there(database: Database, sync: bool, store_standard_names: 
 
 
 def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None:
+    # a read tries to connect again and again, and others wait for this one
+    database.engine.connect().close()
     if _is_ready(database, store_standard_names):
         return
     # This read has the time limits of a request. A change of the schema has none: it would wait for

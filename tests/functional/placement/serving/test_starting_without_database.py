@@ -9,8 +9,10 @@ from werkzeug.test import Client
 
 from placement import config
 from placement.app import create_app
+from placement.errors import DatabaseUnavailable
 from placement.storage.database.engine import Database, DatabaseSettings
-from placement.storage.schema import schema_upgrade
+from placement.storage.schema import readiness, schema_upgrade
+from tests.functional.placement.serving.programs import free_port
 
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement latest"}
 
@@ -66,6 +68,16 @@ def test_a_database_without_schema_is_not_used_until_it_is_synced(started, folde
         schema_upgrade.sync(database)
     assert (refused, tables, statuses(client)) == ([200, 503], [], [200, 200])
     assert "run placement-manage db sync" in caplog.text
+
+
+def test_nobody_waits_for_a_database_that_is_away():
+    pauses = []
+    settings = DatabaseSettings(f"mysql+pymysql://somebody@127.0.0.1:{free_port()}/placement")
+    with contextlib.closing(Database(settings, pause=pauses.append)) as database:
+        readiness.make_ready_when_there(database, sync=True, store_standard_names=True)
+        with pytest.raises(DatabaseUnavailable):
+            database.read(lambda connection: "read")
+    assert pauses == []
 
 
 @pytest.fixture
