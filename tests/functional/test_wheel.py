@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -21,15 +22,16 @@ SOURCES = (
 )
 
 
-#: what pip asks the backend of the build for: pip itself takes as long as the build
-BUILD = "import sys; from build_backend import build_wheel; build_wheel(sys.argv[1])"
-
-
 def built(clone, folder, **environ):
-    """Build a wheel in a clone, as pip has it built; return it, opened."""
+    """Build a wheel in a clone, as pip has it built; return it, opened.
+
+    The backend that pyproject.toml names is asked: pip itself takes as long as the build.
+    """
     folder.mkdir()
-    environ |= {"PYTHONPATH": str(clone / "contrib" / "release")}
-    command = [sys.executable, "-c", BUILD, folder]
+    system = tomllib.loads((clone / "pyproject.toml").read_text())["build-system"]
+    environ |= {"PYTHONPATH": str(clone / system["backend-path"][0])}
+    build = "import importlib, sys; importlib.import_module(sys.argv[1]).build_wheel(sys.argv[2])"
+    command = [sys.executable, "-c", build, system["build-backend"], folder]
     told = subprocess.run(command, cwd=clone, capture_output=True, env=os.environ | environ)
     assert told.returncode == 0, told.stderr
     (wheel,) = folder.glob("*.whl")
