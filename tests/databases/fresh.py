@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -34,8 +35,10 @@ def _standard(url: str) -> None:
 
 
 def _template(content: Content) -> str:
-    """Return the name of the template with a content."""
-    return TEMPLATE if content is _standard else f"{TEMPLATE}_{content.__name__}"
+    """Return the name of the template with a content; others may have one called the same."""
+    if content is _standard:
+        return TEMPLATE
+    return f"{TEMPLATE}_{content.__name__}_{zlib.crc32(content.__module__.encode())}"
 
 
 class Databases(abc.ABC):
