@@ -333,8 +333,9 @@ READS = [
 ]
 
 
-#: PostgreSQL gets these in one message (`storage/at_once`)
-AT_ONCE = (
+#: PostgreSQL gets most of these in one message (`storage/at_once`); MySQL gets locks of several
+#: rows and their deletion by their ids
+OWN_STATEMENTS = (
     replaced_inventories,
     replaced_traits,
     replaced_aggregates,
@@ -344,6 +345,8 @@ AT_ONCE = (
     deleted_allocations,
     new_consumers,
     replaced_consumers,
+    reshaped,
+    removed_tree,
 )
 
 
@@ -351,7 +354,7 @@ def where_they_differ(cases):
     """Return the cases: each runs on every database if one of them has statements of its own."""
     spread = pytest.mark.spread_over_databases
     return [
-        pytest.param(case, id=case.__name__, marks=() if case in AT_ONCE else spread)
+        pytest.param(case, id=case.__name__, marks=() if case in OWN_STATEMENTS else spread)
         for case in cases
     ]
 
