@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import socket
 import threading
 
 import pytest
@@ -12,7 +13,6 @@ from placement.app import create_app
 from placement.errors import DatabaseUnavailable
 from placement.storage.database.engine import Database, DatabaseSettings
 from placement.storage.schema import readiness, schema_upgrade
-from tests.functional.placement.serving.programs import free_port
 
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement latest"}
 
@@ -72,8 +72,13 @@ def test_a_database_without_schema_is_not_used_until_it_is_synced(started, folde
 
 def test_nobody_waits_for_a_database_that_is_away():
     pauses = []
-    settings = DatabaseSettings(f"mysql+pymysql://somebody@127.0.0.1:{free_port()}/placement")
-    with contextlib.closing(Database(settings, pause=pauses.append)) as database:
+    with contextlib.ExitStack() as stack:
+        # bound, but nobody listens
+        port = stack.enter_context(socket.socket())
+        port.bind(("127.0.0.1", 0))
+        url = "mysql+pymysql://somebody@{}:{}/placement".format(*port.getsockname())
+        database = Database(DatabaseSettings(url), pause=pauses.append)
+        stack.enter_context(contextlib.closing(database))
         readiness.make_ready_when_there(database, sync=True, store_standard_names=True)
         with pytest.raises(DatabaseUnavailable):
             database.read(lambda connection: "read")
