@@ -100,8 +100,12 @@ class SQLiteFiles(Databases):
 
     @classmethod
     def is_as_filled(cls, file: Path) -> bool:
-        """Return whether nobody has written into a database since `filled` made it."""
-        return file.is_file() and file.read_bytes() == cls._template(_standard)
+        """Return whether nobody has written into a database since `filled` made it.
+
+        While somebody has it open, what was written may be in its log alone.
+        """
+        is_open = file.with_name(f"{file.name}-wal").exists()
+        return file.is_file() and not is_open and file.read_bytes() == cls._template(_standard)
 
     @classmethod
     def _template(cls, content: Content) -> bytes:

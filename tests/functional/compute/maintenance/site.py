@@ -145,12 +145,12 @@ class Site:
     def started(self, driver_class):
         """Give a site that has nothing yet what the host's first update leaves; return the uuid.
 
-        An update of a host with the same driver and files is made once; others get copies. What has
-        records already, or clients, is no such site: its host really starts.
+        An update of a host with the same driver and files is made once; others get copies. A
+        host that has records, or whose database is in use, really starts.
         """
         database = Path(self.url.removeprefix("sqlite:///"))
         has_records = (self.state / FILE_NAME).exists()
-        if has_records or self._clients or not SQLiteFiles.is_as_filled(database):
+        if has_records or not SQLiteFiles.is_as_filled(database):
             return self.start_service_once(driver_class)
         said = self.file.read_text().replace(self.url, "").replace(str(self.folder), "")
         known = driver_class, said, frozenset(self._files().items())
