@@ -8,6 +8,7 @@ the middle of a test, says so with `lasting`.
 import contextlib
 import functools
 import gc
+import logging
 import multiprocessing.util
 import os
 import socket
@@ -182,6 +183,22 @@ def nothing_left(name: str, failed: Callable[[], bool] = lambda: False) -> Itera
         for thread in _threads_of(_since(before)):
             _ends(thread)
         _refuse(name, _names(_since(before)))
+
+
+@contextlib.contextmanager
+def own_root_logger() -> Iterator[None]:
+    """Undo what this block does to the root logger: commands set it up for their whole process.
+
+    A handler that stayed would write what later tests do to a stream that is closed.
+    """
+    root = logging.root
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        if root.level != level:
+            root.setLevel(level)
 
 
 def _since(before: set[Any]) -> set[Any]:
@@ -403,7 +420,10 @@ def pytest_runtestloop() -> Generator[None, object, object]:
 def _nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that ends less than it began. It is the first fixture, and so ends last."""
     node = request.node
-    with nothing_left(node.name, lambda: node.stash.get(FAILED, False) or _is_unmended(node)):
+    with (
+        own_root_logger(),
+        nothing_left(node.name, lambda: node.stash.get(FAILED, False) or _is_unmended(node)),
+    ):
         yield
         # the values of fixtures, which pytest forgets later
         node.funcargs.clear()

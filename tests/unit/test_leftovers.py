@@ -1,5 +1,6 @@
 """A test that leaves something fails, with the name of what it left."""
 
+import logging
 import socket
 import subprocess
 import sys
@@ -211,3 +212,12 @@ def test_a_thread_that_is_being_started_is_waited_for():
     starting.start()
     assert leftovers._ends(thread)
     starting.join()
+
+
+def test_later_tests_get_the_root_logger_as_it_was():
+    root, handler = logging.root, logging.NullHandler()
+    handlers, level = root.handlers[:], root.level
+    with leftovers.own_root_logger():
+        root.handlers[:] = [handler]
+        root.setLevel(logging.DEBUG)
+    assert (root.handlers, root.level) == (handlers, level)
