@@ -27,8 +27,8 @@ CHECKS = {
 @pytest.fixture
 def app(tmp_path):
     """Return a service: the document is of the API, not of a database."""
-    # of the roles that may reshape, or all boundaries of that would be 403
     url = f"sqlite:///{tmp_path}/placement.db"
+    # only the role service may reshape: without it all boundaries of a reshape are answered 403
     return Service(url, berth__noauth2_admin_roles=["admin", "service"]).app
 
 
