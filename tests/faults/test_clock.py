@@ -5,9 +5,8 @@ import email.utils
 
 import pytest
 
-from tests.faults.forking import running
 from tests.faults.load import WRITERS, begin, wrong_candidates
-from tests.faults.running import Client
+from tests.faults.running import Client, running
 from tests.faults.tables import broken_rules, part_of, shared_generation
 from tests.faults.writers import SHARED
 
