@@ -23,8 +23,8 @@ from tests.functional.placement.extensions.openapi import scenario
 
 #: the versions at which much changed
 VERSIONS = [(1, 0), (1, 7), (1, 12), (1, 20), (1, 28), (1, 34), (1, 38), (1, 39)]
-#: to validate one takes a second: an ordinary run has the newest, and that of all versions, in which
-#: `test_marks.py` finds what those of the versions have
+#: to validate one takes a second: an ordinary run has the newest, and that of all versions, in
+#: which `test_marks.py` finds what each version's has
 VALIDATED = [
     one if one == NEWEST else pytest.param(one, marks=pytest.mark.thorough) for one in VERSIONS
 ]
