@@ -74,7 +74,8 @@ def walked(service, query, meanwhile=lambda page: None):
         meanwhile(body)
         if "marker" not in body:
             return pages
-        marker = f"&marker={body['marker']}"
+        before, marker = marker, f"&marker={body['marker']}"
+        assert marker != before, "the list goes on where it was"
 
 
 def key(suspect):
