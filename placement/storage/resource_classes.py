@@ -34,8 +34,6 @@ _BY_ID = Compiled(
         among(resource_classes.c.id, "ids")
     )
 )
-#: the names of all classes
-ALL_NAMES = Compiled(sa.select(resource_classes.c.name))
 _COLUMNS = (
     resource_classes.c.id,
     resource_classes.c.name,
@@ -173,16 +171,12 @@ def delete(connection: Connection, class_id: int) -> None:
 
 def sync(connection: Connection) -> bool:
     """Store the missing standard classes; return whether there were any."""
-    missing = missing_in(connection.execute(ALL_NAMES, {}).scalars())
+    there = set(connection.execute(sa.select(resource_classes.c.name)).scalars())
+    missing = [
+        {"id": index, "name": name, "created_at": utcnow()}
+        for index, name in enumerate(STANDARD_NAMES)
+        if name not in there
+    ]
     if missing:
-        rows = [
-            {"id": _STANDARD_IDS[name], "name": name, "created_at": utcnow()} for name in missing
-        ]
-        connection.execute(sa.insert(resource_classes), rows)
+        connection.execute(sa.insert(resource_classes), missing)
     return bool(missing)
-
-
-def missing_in(names: Iterable[str]) -> list[str]:
-    """Return the standard classes that aren't among the names, in the order of their ids."""
-    there = set(names)
-    return [name for name in STANDARD_NAMES if name not in there]

@@ -25,12 +25,6 @@ COLUMNS = (
     sa.func.coalesce(traits.c.updated_at, traits.c.created_at),
 )
 _BY_NAME = Compiled(sa.select(*COLUMNS).where(among(traits.c.name, "names")))
-#: the names of all traits that aren't custom ones
-STANDARD_NAMES = Compiled(
-    sa.select(traits.c.name).where(
-        traits.c.name.notlike(f"{CUSTOM_PREFIX.replace('_', '^_')}%", escape="^")
-    )
-)
 _OF_PROVIDER = OfProvider(
     associations.join(traits, associations.c.trait_id == traits.c.id),
     associations.c.resource_provider_id,
@@ -168,14 +162,10 @@ def dissociate_all(connection: Connection, provider_ids: Collection[int]) -> int
 
 def sync(connection: Connection) -> bool:
     """Store the missing standard traits; return whether there were any."""
-    missing = missing_in(connection.execute(STANDARD_NAMES, {}).scalars())
+    standard = traits.c.name.notlike(f"{CUSTOM_PREFIX.replace('_', '^_')}%", escape="^")
+    there = set(connection.execute(sa.select(traits.c.name).where(standard)).scalars())
+    missing = [name for name in os_traits.get_traits() if name not in there]
     if missing:
         rows = [{"name": name, "created_at": utcnow()} for name in missing]
         connection.execute(sa.insert(traits), rows)
     return bool(missing)
-
-
-def missing_in(names: Iterable[str]) -> list[str]:
-    """Return the standard traits that aren't among the names."""
-    there = set(names)
-    return [name for name in os_traits.get_traits() if name not in there]

@@ -2,24 +2,16 @@
 
 import logging
 
-import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from placement.errors import DatabaseUnavailable
-from placement.storage import resource_classes, traits
-from placement.storage.database.compiled import Compiled
-from placement.storage.database.engine import Connection, Database
+from placement.storage.database.engine import Database
 from placement.storage.driver.dialects import DatabaseUnusable
 from placement.storage.driver.mysql_sessions import LOGS_STATEMENTS
 from placement.storage.driver.outages import refusal_of
 from placement.storage.schema import schema_upgrade
 
 LOG = logging.getLogger(__name__)
-_REVISION = sa.select(sa.column("version_num", sa.String)).select_from(
-    sa.table(schema_upgrade.VERSION_TABLE)
-)
-#: asks for the revision, which fails without the newest schema's table, and for names
-_WITH_NAMES = (Compiled(_REVISION), resource_classes.ALL_NAMES, traits.STANDARD_NAMES)
 
 
 def make_ready(database: Database, sync: bool, store_standard_names: bool) -> None:
@@ -67,10 +59,6 @@ def make_ready_when_there(database: Database, sync: bool, store_standard_names: 
 
 
 def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None:
-    # a read tries to connect again and again, and others wait for this one
-    database.engine.connect().close()
-    if _is_ready(database, store_standard_names):
-        return
     # This read has the time limits of a request. A change of the schema has none: it would wait for
     # as long as a database is frozen.
     version = schema_upgrade.version(database)
@@ -79,7 +67,7 @@ def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None
             "The server of the database refuses writes that are READ COMMITTED, because it writes "
             "a binary log with binlog_format = STATEMENT: set it to MIXED or ROW."
         )
-    # a schema that is there needs no connection without time limits
+    # most starts find the newest schema, and need no connection without time limits
     if sync and version != schema_upgrade.REVISIONS[-1]:
         done = schema_upgrade.sync(database)
         if done.before != done.after:
@@ -95,32 +83,6 @@ def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None
         )
     if store_standard_names:
         schema_upgrade.sync_standard_names(database)
-
-
-def _is_ready(database: Database, with_names: bool) -> bool:
-    """Ask in one message for what most starts find: a database that needs nothing.
-
-    :param with_names: whether it has to have the standard names
-    """
-    asked = _WITH_NAMES if with_names else _WITH_NAMES[:1]
-
-    def is_ready(connection: Connection) -> bool:
-        recorded, *names = connection.execute_all(*((each, {}) for each in asked))
-        if (
-            connection.info.get(LOGS_STATEMENTS)
-            or recorded.scalar() != schema_upgrade.REVISIONS[-1]
-        ):
-            return False
-        if not with_names:
-            return True
-        classes, of_traits = (each.scalars() for each in names)
-        return not (resource_classes.missing_in(classes) or traits.missing_in(of_traits))
-
-    try:
-        return database.read(is_ready)
-    except DBAPIError:
-        # without a schema of ours. If there is another reason, the questions that follow tell it
-        return False
 
 
 def _prepare_late(database: Database, sync: bool, store_standard_names: bool) -> None:
