@@ -7,15 +7,13 @@ import sys
 import pytest
 
 from compute.provider_tree import ProviderTree
-from tests.functional.forked import Forked, forking
+from tests.functional.forked import Forked
 from tests.page_code import files_of, text_of
 from tests.unit.virt.consumers import body, resources, uuid
 from virt.driver import load_driver
 from virt.testing import ReshapeContract, ReshapeScenario
 from virt.testing.scenario import OPERATORS_TRAIT
 from virt.virtapi import NoopVirtAPI
-
-__all__ = ["forking"]
 
 GUIDE = text_of("driver_guide.rst")
 FILES = files_of("driver_guide.rst")

@@ -12,9 +12,7 @@ from placement.errors import Forbidden
 from placement.http.identity.authentication import RequestContext
 from placement.policies.enforcement import SEARCH_INTERVAL, Policy, _all_of
 from tests.clock import Clock
-from tests.functional.forked import Forked, forking
-
-__all__ = ["forking"]
+from tests.functional.forked import Forked
 
 
 def policy(clock=None, **overrides):
