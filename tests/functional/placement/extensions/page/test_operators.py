@@ -16,11 +16,13 @@ from tests.functional.placement.extensions.page.clouds import (
     AGGREGATE,
     HOST,
     NUMA,
+    POOL,
     SERVER,
     numbered,
 )
 from tests.functional.placement.extensions.page.conftest import serving
 
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
 HOSTILE = "<img src=x onerror=alert(1)>\u202erack 7"
 NAMES = {"aggregates": {numbered(AGGREGATE, 1): HOSTILE}, "projects": {"payments": "Pay & go"}}
 
@@ -42,7 +44,7 @@ def cloud(tmp_path_factory, names_file):
 
 
 def test_names_stand_beside_ids_which_a_click_copies(open_page, cloud, names_file):
-    page = open_page(cloud.ui, permissions=["clipboard-read", "clipboard-write"])
+    page = open_page(cloud.ui, permissions=CLIPBOARD)
     aggregates = page.get_by_role("table", name="Aggregates")
     expect(aggregates.get_by_role("link", name=HOSTILE)).to_be_visible()
     aggregates.get_by_role("button", name=numbered(AGGREGATE, 1)).click()
@@ -110,3 +112,29 @@ def test_a_search_that_found_nothing_leads_to_why(open_page, cloud, screenshots,
     screenshots(page, "searches")
     searches.get_by_role("link", name="resources=VGPU:9").click()
     expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()
+
+
+def test_a_tree_leads_to_the_dashboard_of_the_operator(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    told = {"auth": "noauth2", "keystone": None, "dashboard": "javascript:alert('{name}')"}
+    page.route("**/session.json", lambda route: route.fulfill(status=200, body=json.dumps(told)))
+    page.reload()
+    page.goto(f"{small_cloud.ui}#/trees/{numbered(HOST, 3)}")
+    expect(page.get_by_role("heading", name="compute3", exact=True)).to_be_visible()
+    link = page.get_by_role("link", name="Dashboard of this tree")
+    expect(link).to_have_count(0)
+    told["dashboard"] = "https://grafana.example/d/hosts?var-host={name}&id={uuid}"
+    page.reload()
+    href = f"https://grafana.example/d/hosts?var-host=compute3&id={numbered(HOST, 3)}"
+    expect(link).to_have_attribute("href", href)
+
+
+def test_a_uuid_and_a_project_are_copied_by_a_click(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/trees/{numbered(POOL, 1)}", permissions=CLIPBOARD)
+    page.get_by_role("button", name=numbered(POOL, 1)).click()
+    expect(page.get_by_role("button", name=f"{numbered(POOL, 1)} copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == numbered(POOL, 1)
+    page.goto(f"{small_cloud.ui}#/consumer/{numbered(SERVER, 1)}")
+    page.get_by_role("button", name="research").click()
+    expect(page.get_by_role("button", name="research copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "research"

@@ -1,6 +1,5 @@
 """Each view of the page, on a cloud of three hosts and a pool that some of them share."""
 
-import json
 import re
 
 import pytest
@@ -19,7 +18,6 @@ from tests.functional.placement.extensions.page.clouds import (
 from tests.functional.placement.extensions.page.looks import Looks
 
 FIRST = numbered(SERVER, 1)
-CLIPBOARD = ["clipboard-read", "clipboard-write"]
 PARTS = 3
 look = Looks()
 
@@ -253,32 +251,6 @@ def a_host_is_a_picture(page, cloud):
     expect(device.get_by_role("link")).to_have_count(3)
     device.get_by_role("link").first.click()
     expect(page.get_by_role("heading", name="On 3 providers of 1 tree")).to_be_visible()
-
-
-def test_a_tree_leads_to_the_dashboard_of_the_operator(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/reshape")
-    told = {"auth": "noauth2", "keystone": None, "dashboard": "javascript:alert('{name}')"}
-    page.route("**/session.json", lambda route: route.fulfill(status=200, body=json.dumps(told)))
-    page.reload()
-    page.goto(f"{small_cloud.ui}#/trees/{numbered(HOST, 3)}")
-    expect(provider(page, "compute3")).to_be_visible()
-    link = page.get_by_role("link", name="Dashboard of this tree")
-    expect(link).to_have_count(0)
-    told["dashboard"] = "https://grafana.example/d/hosts?var-host={name}&id={uuid}"
-    page.reload()
-    href = f"https://grafana.example/d/hosts?var-host=compute3&id={numbered(HOST, 3)}"
-    expect(link).to_have_attribute("href", href)
-
-
-def test_a_uuid_and_a_project_are_copied_by_a_click(open_page, small_cloud):
-    page = open_page(f"{small_cloud.ui}#/trees/{numbered(POOL, 1)}", permissions=CLIPBOARD)
-    page.get_by_role("button", name=numbered(POOL, 1)).click()
-    expect(page.get_by_role("button", name=f"{numbered(POOL, 1)} copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == numbered(POOL, 1)
-    page.goto(f"{small_cloud.ui}#/consumer/{FIRST}")
-    page.get_by_role("button", name="research").click()
-    expect(page.get_by_role("button", name="research copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == "research"
 
 
 @look
