@@ -7,7 +7,7 @@ from typing import Any
 from tests.browsing import expect
 
 
-class Looks(list[Callable[..., None]]):
+class Looks:
     """The looks of a file, in their order: each is a function that decorates itself with this.
 
     A look is given a `page`, a `cloud` that others look at too, and fixtures by their names. It
@@ -15,14 +15,17 @@ class Looks(list[Callable[..., None]]):
     or needs the page's first moments opens a window of its own: `open_page`.
     """
 
+    def __init__(self) -> None:
+        self._looks: list[Callable[..., None]] = []
+
     def __call__(self, look: Callable[..., None]) -> Callable[..., None]:
         """Add a look."""
-        self.append(look)
+        self._looks.append(look)
         return look
 
     def part(self, which: int, parts: int, request: Any, page: Any, cloud: Any) -> None:
         """Look at one part of all, from 0, each after a view that shows nothing of the last one."""
-        for look in self[which::parts]:
+        for look in self._looks[which::parts]:
             page.goto(f"{cloud.ui}#/none")
             expect(page.get_by_role("heading", name="There is no such view")).to_be_visible()
             known = {"page": page, "cloud": cloud}
