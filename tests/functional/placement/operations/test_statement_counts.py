@@ -298,41 +298,6 @@ def project_usages(service, count):
     return "GET", "/usages?project_id=p", None
 
 
-WRITES = [
-    replaced_inventories,
-    deleted_inventories,
-    replaced_traits,
-    deleted_traits,
-    replaced_aggregates,
-    deleted_provider,
-    moved_tree,
-    new_allocations,
-    replaced_allocations,
-    emptied_consumer,
-    deleted_allocations,
-    new_consumers,
-    replaced_consumers,
-    reshaped,
-    created_tree,
-    written_tree,
-    removed_tree,
-    joined_trees,
-]
-READS = [
-    shown_inventories,
-    shown_usages,
-    shown_traits,
-    shown_aggregates,
-    shown_allocations,
-    shown_allocations_of_provider,
-    listed_providers,
-    listed_tree,
-    listed_traits,
-    listed_classes,
-    project_usages,
-]
-
-
 #: PostgreSQL gets most of these in one message (`storage/at_once`); MySQL gets locks of several
 #: rows and their deletion by their ids
 OWN_STATEMENTS = (
@@ -348,6 +313,29 @@ OWN_STATEMENTS = (
     reshaped,
     removed_tree,
 )
+WRITES = [
+    *OWN_STATEMENTS,
+    deleted_inventories,
+    deleted_traits,
+    deleted_provider,
+    moved_tree,
+    created_tree,
+    written_tree,
+    joined_trees,
+]
+READS = [
+    shown_inventories,
+    shown_usages,
+    shown_traits,
+    shown_aggregates,
+    shown_allocations,
+    shown_allocations_of_provider,
+    listed_providers,
+    listed_tree,
+    listed_traits,
+    listed_classes,
+    project_usages,
+]
 
 
 def where_they_differ(cases):
