@@ -421,8 +421,8 @@ def _nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that ends less than it began. It is the first fixture, and so ends last."""
     node = request.node
     with (
-        own_root_logger(),
         nothing_left(node.name, lambda: node.stash.get(FAILED, False) or _is_unmended(node)),
+        own_root_logger(),
     ):
         yield
         # the values of fixtures, which pytest forgets later

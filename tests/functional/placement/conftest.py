@@ -44,12 +44,9 @@ def unchanging(module_databases):
 
 @pytest.fixture
 def own_logging():
-    """Restore logging, which commands set up for their whole process."""
-    root = logging.getLogger()
-    handlers = root.handlers[:]
+    """Restore the levels of loggers, which commands set for their whole process."""
     levels = _levels()
     yield
-    root.handlers[:] = handlers
     changed = []
     for name, level in _levels().items():
         before = levels.get(name, logging.NOTSET)
@@ -62,13 +59,12 @@ def own_logging():
 
 
 def _levels():
-    """Return the level of each logger, by name; the root logger's name is None."""
-    found = {
+    """Return the level of each logger but the root, by name."""
+    return {
         name: logger.level
         for name, logger in logging.root.manager.loggerDict.items()
         if isinstance(logger, logging.Logger)
     }
-    return {**found, None: logging.root.level}
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import logging
 import os
 import subprocess
 import sysconfig
@@ -71,13 +70,9 @@ def start_for_module(tmp_path_factory):
 
 @pytest.fixture
 def own_process():
-    """Restore logging and garbage collection, which entry points change for the process."""
-    root = logging.getLogger()
-    handlers, level, thresholds = root.handlers[:], root.level, gc.get_threshold()
+    """Restore garbage collection, which entry points change for the process."""
+    thresholds = gc.get_threshold()
     yield
-    root.handlers[:] = handlers
-    # Setting the attribute would leave the loggers' cached answers as they are.
-    root.setLevel(level)
     gc.unfreeze()
     gc.set_threshold(*thresholds)
 

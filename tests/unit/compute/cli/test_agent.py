@@ -1,6 +1,5 @@
 """`berth-compute` in this process: exit codes and what it says on stderr."""
 
-import logging
 import os
 import socket
 import sys
@@ -37,12 +36,9 @@ class ReservesTooMuchDriver(MediumFakeDriver):
 
 
 @pytest.fixture(autouse=True)
-def logging_put_back():
-    root = logging.getLogger()
-    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
-    yield
-    root.handlers[:], sys.excepthook = handlers, hook
-    root.setLevel(level)
+def own_excepthook(monkeypatch):
+    """Put it back: the agent sets it for its whole process."""
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
 
 
 @pytest.fixture(autouse=True)
