@@ -146,7 +146,7 @@ def test_what_an_operator_s_file_gives_survives_a_reshape(sqlite_site, held, fla
 
 @pytest.mark.parametrize(
     "seed",
-    # without a reshape; then each writer once, with guests that a reshape moves
+    # without a reshape, and with guests that it moves; deep has this with each writer
     [0, 8, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, 3, 4, 5, 6, 7, 9))],
 )
 def test_after_a_migration_the_service_sends_no_write(sqlite_site, single_requests, writes, seed):
