@@ -6,6 +6,7 @@ take most of the time of a short program.
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from multiprocessing import forkserver, resource_tracker
@@ -29,6 +30,8 @@ def forking():
         resource_tracker.ensure_running()
     forkserver.ensure_running()
     yield
+    # asked to end, it would wait for each process that holds a copy of its pipe
+    os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)
     forkserver._forkserver._stop()
 
 
