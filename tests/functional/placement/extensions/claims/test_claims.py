@@ -38,7 +38,7 @@ from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered, stock
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = [pytest.mark.spread_over_databases, pytest.mark.usefixtures("unhurried")]
 
 RP = tables.resource_providers
 PLACES = 8
@@ -156,6 +156,10 @@ def test_an_error_in_one_search_does_not_concern_other_claims(service, failing):
 def test_a_long_search_does_not_hold_up_other_claims(service):
     jobs = [joint_job(service, number) for number in range(3)]
     jobs[1].claim.chooser = Endless()
+    # at each look at its clock, more time has passed than any search may take
+    jobs[1].claim.budget = lambda: Budget(
+        None, None, clock=itertools.count(0, 2 * PATIENCE).__next__
+    )
     make_together(jobs)
     assert [bool(job.results) for job in jobs] == [True, False, True]
 

@@ -21,6 +21,8 @@ from tests.functional.placement.small_cloud import expect, numbered
 from tests.functional.placement.topology import Cloud, Copied
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 #: the pool is lent to the tree of a, by its child
 TOPOLOGY = [
     {"name": "a", "traits": ["CUSTOM_R"]},
@@ -260,8 +262,6 @@ def counted_plans(monkeypatch):
 
 
 def test_such_claims_are_made_together(service, cloud, monkeypatch):
-    # however slow the first search is
-    monkeypatch.setattr(claim_batch, "LONGEST_SEARCH", PATIENCE)
     plans = counted_plans(monkeypatch)
     jobs = [joint_job(service, number, OF_THE_POOL) for number in range(3)]
     make_together(jobs)

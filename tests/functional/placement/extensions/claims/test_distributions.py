@@ -16,7 +16,7 @@ from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
 from tests.functional.placement.topology import Cloud
 
-pytestmark = pytest.mark.spread_over_databases
+pytestmark = [pytest.mark.spread_over_databases, pytest.mark.usefixtures("unhurried")]
 
 PICKY = (
     "resources=VCPU:1&resources1=SRIOV_NET_VF:1&required1=CUSTOM_NET_B&"

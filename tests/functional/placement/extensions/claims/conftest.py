@@ -1,0 +1,15 @@
+import pytest
+
+from placement.extensions.claims import claim_batch, claim_plan
+from tests.patience import PATIENCE
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Have claims wait for each other's searches, and look for distributions, on any machine.
+
+    A search beside others that takes a tenth of a second goes alone, and after a second no other
+    distribution is tried.
+    """
+    monkeypatch.setattr(claim_batch, "LONGEST_SEARCH", PATIENCE)
+    monkeypatch.setattr(claim_plan, "_SECONDS", PATIENCE)
