@@ -8,7 +8,8 @@ import pytest
 from oslo_log import formatters
 
 from tests.functional.placement.service import statements
-from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
+from tests.functional.placement.small_cloud import NEW, ROOT, holding
+from tests.functional.placement.topology import small_cloud_at
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -146,8 +147,8 @@ def conversation(service):
 
 
 def test_debugging_changes_no_response_and_no_statement(filled, new_service, caplog):
-    other = new_service()
-    fill(other)
+    # a copy, too: of a cloud that was written an hour ago, less is read
+    other = new_service(content=small_cloud_at)
     with caplog.at_level(logging.INFO), statements(filled.database) as quiet:
         plain = conversation(filled)
     with caplog.at_level(logging.DEBUG), statements(other.database) as loud:
