@@ -7,8 +7,10 @@ from placement.app import metrics_layout
 from placement.extensions.monitoring.cloud import CloudMetrics
 from placement.extensions.monitoring.counting import Counting
 from placement.extensions.monitoring.providers import ProviderPage
+from placement.extensions.monitoring.survivable import Survivable
 from placement.extensions.monitoring.suspected import Suspected
 from placement.metrics.slots import Slots
+from tests.patience import PATIENCE
 from tests.service_settings import AUDITED
 
 
@@ -27,12 +29,14 @@ def counting(layout):
 
 
 @pytest.fixture
-def counted(new_service, counting, monkeypatch):
-    """Return a service with metrics, whose snapshot can be audited, and without providers.
-
-    Its pages wait for their figures, so that a busy machine shows the same ones.
-    """
-    for kind in (CloudMetrics, Suspected, ProviderPage):
-        waiting = functools.partial(kind, patience=60)
+def patient_pages(monkeypatch):
+    """Have the pages of new services wait for their figures: a busy machine shows the same ones."""
+    for kind in (CloudMetrics, Suspected, ProviderPage, Survivable):
+        waiting = functools.partial(kind, patience=PATIENCE)
         monkeypatch.setattr(search_parts, kind.__name__, waiting)
+
+
+@pytest.fixture
+def counted(new_service, counting, patient_pages):
+    """Return a service with metrics, whose snapshot can be audited, and without providers."""
     return new_service(counting=counting, **AUDITED)

@@ -1,6 +1,7 @@
 """GET /healthcheck and GET /berth/v1/health: no token, no log line, bounded time."""
 
 import contextlib
+import functools
 import logging
 import sqlite3
 import threading
@@ -10,11 +11,18 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from sqlalchemy import event
 
+from placement import app
 from placement.extensions.monitoring import health
 from tests.functional.placement.service import statements
 from tests.patience import PATIENCE
 
 HEALTH = "/berth/v1/health"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Have the reports of services wait for the database's answer, however slow the machine is."""
+    monkeypatch.setattr(app, "Health", functools.partial(health.Health, patience=PATIENCE))
 
 
 def ask(service, path, **more):
@@ -76,7 +84,8 @@ def test_options_that_cannot_work_are_refused_at_the_start(new_service, options,
         new_service(**{f"healthcheck__{name}": value for name, value in options.items()})
 
 
-def test_health_is_read_from_memory_after_a_request(filled):
+def test_health_is_read_from_memory_after_a_request(filled, monkeypatch):
+    monkeypatch.setattr(health, "FRESH", PATIENCE)
     filled.get("/allocation_candidates?resources=VCPU:1")
     with statements(filled.database) as sent:
         response = ask(filled, HEALTH)

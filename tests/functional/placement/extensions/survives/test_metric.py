@@ -1,19 +1,27 @@
 """`placement_survivable_sets` on the page of metrics: how many, how old, and who judges."""
 
+import functools
+
 import pytest
 
 from placement.extensions.monitoring.counting import Counting
-from placement.extensions.monitoring.survivable import BY, VERDICTS, Survivable
+from placement.extensions.monitoring.survivable import BY, VERDICTS
+from placement.extensions.monitoring.survivable import Survivable as Hurried
 from placement.metrics.slots import Slots
+from tests.faults.running import eventually
 from tests.functional.placement.extensions.evacuation.test_evacuations import hold, provider
-from tests.functional.placement.extensions.monitoring.conftest import layout
+from tests.functional.placement.extensions.monitoring.conftest import layout, patient_pages
 from tests.functional.placement.extensions.monitoring.pages import page, value
 from tests.functional.placement.small_cloud import expect, holding, numbered
+from tests.patience import PATIENCE
 
-__all__ = ["layout"]
+__all__ = ["layout", "patient_pages"]
+
+pytestmark = pytest.mark.usefixtures("patient_pages")
 
 A, B = numbered("a", 1), numbered("a", 2)
 NAME = "placement_survivable_sets"
+Survivable = functools.partial(Hurried, patience=PATIENCE)
 
 
 @pytest.fixture
@@ -90,13 +98,12 @@ def test_numbers_are_judged_anew_beside_the_page(slots):
     assert len(looks) == 2
     now[0] = 62.0
     shown(collecting)
-    while slots.board()[0] < now[0]:
-        pass
+    eventually(lambda: slots.board()[0] == now[0])
     assert shown(collecting)["root", "absorbed"] == 3
 
 
 def test_one_worker_at_a_time_judges(slots):
-    collecting = Survivable(lambda by: dict.fromkeys(VERDICTS, 1), slots, 60, patience=60)
+    collecting = Survivable(lambda by: dict.fromkeys(VERDICTS, 1), slots, 60)
     with slots.alone() as alone:
         assert alone
         assert shown(collecting) == {}

@@ -7,12 +7,19 @@ from placement.extensions.monitoring.counting import Counting
 from placement.extensions.monitoring.suspected import Suspected
 from placement.extensions.suspects.rules import KINDS
 from placement.metrics.slots import Slots
-from tests.functional.placement.extensions.monitoring.conftest import counted, counting, layout
+from tests.faults.running import eventually
+from tests.functional.placement.extensions.monitoring.conftest import (
+    counted,
+    counting,
+    layout,
+    patient_pages,
+)
 from tests.functional.placement.extensions.monitoring.pages import page, value
 from tests.functional.placement.extensions.suspects.clouds import provider
 from tests.functional.placement.service import statements
+from tests.patience import PATIENCE
 
-__all__ = ["counted", "counting", "layout"]
+__all__ = ["counted", "counting", "layout", "patient_pages"]
 
 
 def shown(collecting):
@@ -52,7 +59,7 @@ class TestLooks:
             looks.append(now[0])
             return {"empty_root": len(looks)}
 
-        return Suspected(counts, lambda: now[0])
+        return Suspected(counts, lambda: now[0], PATIENCE)
 
     def test_numbers_are_kept_and_then_renewed_beside_the_page(self, collecting, now, looks):
         assert shown(collecting)["empty_root"] == 1
@@ -61,8 +68,7 @@ class TestLooks:
         assert len(looks) == 1
         now[0] += 1
         shown(collecting)
-        while len(looks) < 2 or collecting._latest[0] < now[0]:
-            pass
+        eventually(lambda: collecting._latest[0] == now[0])
         assert shown(collecting)["empty_root"] == 2
         assert len(looks) == 2
 
@@ -73,7 +79,7 @@ class TestLooks:
                 raise OSError("no database")
             return {"two_roots": 7}
 
-        collecting = Suspected(counts, lambda: now[0])
+        collecting = Suspected(counts, lambda: now[0], PATIENCE)
         assert shown(collecting)["two_roots"] == 7
         now[0] = 10 * suspected.KEPT
         for _ in range(3):
@@ -85,7 +91,7 @@ class TestLooks:
         assert shown(slow) == {}
 
 
-def test_each_worker_looks_for_itself(new_service, layout):
+def test_each_worker_looks_for_itself(new_service, layout, patient_pages):
     metered = [Counting.shared(layout, Slots.anonymous(layout.width)) for _ in range(2)]
     first = new_service(counting=metered[0])
     page(first)
