@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from placement.storage.database import kept_connections
 from placement.storage.database.kept_connections import KeptConnections
+from tests.patience import PATIENCE
 
 SIZE = 3
 OVERFLOW = 2
@@ -19,7 +20,8 @@ def looks():
 
 
 @pytest.fixture
-def engine(looks):
+def engine(looks, monkeypatch):
+    monkeypatch.setattr(kept_connections, "_LONGEST", PATIENCE)
     made = sa.create_engine(
         "sqlite://",
         poolclass=sa.QueuePool,
