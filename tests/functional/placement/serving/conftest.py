@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import socket
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import leftovers
-from tests.functional.placement.serving.programs import Server, free_port, needed
+from tests.functional.placement.serving.programs import Server, free_port, needed, wait_until
 
 ROOT = Path(__file__).parents[4]
 
@@ -77,6 +78,12 @@ def own_process():
     gc.set_threshold(*thresholds)
 
 
+def is_listening(port):
+    """Say whether somebody listens at a port of this machine."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture
 def memcached():
     """Yield a memcached for this test, as `(process, address)`."""
@@ -84,6 +91,8 @@ def memcached():
     command = [needed("memcached", "memcached"), "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
+            # a client that doesn't find it at first does without it for half a minute
+            wait_until(lambda: is_listening(port), lambda: command)
             yield process, f"127.0.0.1:{port}"
         finally:
             process.kill()
