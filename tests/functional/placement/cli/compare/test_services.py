@@ -1,8 +1,10 @@
 """placement-manage compare: services that don't answer, or answer something else."""
 
+import select
 import threading
 
 import pytest
+import urllib3
 
 from tests.functional.placement.cli.compare.cloud import PATH, changed_answer
 from tests.functional.placement.served import Recorded, Tampered, served
@@ -43,8 +45,10 @@ def test_a_service_that_ends_meanwhile_ends_the_run(run, application, file):
 
     def ending(environ, start_response):
         Ending.left -= 1
-        if not Ending.left:
-            threading.Thread(target=stop.set).start()
+        if Ending.left <= 0:
+            stop.set()
+            # its end takes a while: the run must not be over before
+            select.select([environ["werkzeug.socket"]], [], [], PATIENCE)
         return application(environ, start_response)
 
     stop, running = threading.Event(), served(ending)
@@ -94,17 +98,26 @@ def test_nothing_granted_is_no_success(run, url, file):
     assert (code, "granted none of the requests" in out) == (3, True)
 
 
-def test_a_slow_answer_is_given_up(run, application, url, file):
-    released = threading.Event()
+def test_a_slow_answer_is_given_up(run, application, url, file, monkeypatch):
+    released, urlopen = threading.Event(), urllib3.HTTPConnectionPool.urlopen
 
     def slow(environ, start_response):
         if environ["PATH_INFO"] == PATH:
             released.wait(PATIENCE)
         return application(environ, start_response)
 
+    def hurried(pool, method, path, **options):
+        limit = pool.timeout
+        assert limit.connect_timeout == limit.read_timeout == PATIENCE
+        # all other answers have time
+        if path == PATH and late.endswith(f":{pool.port}"):
+            limit = urllib3.Timeout(0.1)
+        return urlopen(pool, method, path, timeout=limit, **options)
+
+    monkeypatch.setattr(urllib3.HTTPConnectionPool, "urlopen", hurried)
     with served(slow) as late:
         code, out, _ = run(
-            *("--with", url, "--url", late, "--timeout", "0.3", "--tries", "1"),
+            *("--with", url, "--url", late, "--timeout", str(PATIENCE), "--tries", "1"),
             *file(f"GET {PATH}", "GET /traits"),
         )
         released.set()
