@@ -7,14 +7,15 @@ from contextlib import contextmanager, nullcontext
 
 import os_traits
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from placement.wsgi import collection
 from tests import compiled_once, compiling, responses_hook
 
-# no test depends on the speed of the machine
-settings.register_profile("untimed", settings.default, deadline=None, max_examples=30)
-settings.register_profile("thorough", settings.default, deadline=None, max_examples=100)
+# no test depends on the speed of the machine, also where CI isn't set
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("untimed", untimed, max_examples=30)
+settings.register_profile("thorough", untimed, max_examples=100)
 settings.load_profile("untimed")
 
 pytest_plugins = [
