@@ -6,6 +6,7 @@ import pytest
 
 from placement.candidates.live.live_snapshot import LiveSnapshot
 from placement.errors import DatabaseUnavailable
+from tests.faults.running import eventually
 from tests.functional.placement.candidates.snapshot.comparing import record, use, used
 from tests.patience import PATIENCE
 
@@ -84,8 +85,7 @@ def test_searches_that_wait_for_one_that_loads_end_with_it(silence):
     silence.is_silent = True
     threads, outcomes = search_at_once(live)
     silence.wait_until_asked(1)
-    while len(live._refreshing._changed._waiters) < SEARCHES - 1:
-        threading.Event().wait(0.001)
+    eventually(lambda: len(live._refreshing._changed._waiters) == SEARCHES - 1)
     silence.end()
     for thread in threads:
         thread.join(PATIENCE)
