@@ -34,22 +34,22 @@ class WSGIService:
 
     def ask(self, request: Request) -> ReceivedAnswer:
         """Call the application."""
-        started: list[tuple[str, list[tuple[str, str]]]] = []
+        started: list[tuple[str, list[tuple[str, str]], str]] = []
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> object:
-            started[:] = [(status, headers)]
+            # a server tells the date now, too, however long the work took
+            started[:] = [(status, headers, formatdate(time.time(), usegmt=True))]
             return started.append
 
-        begun = formatdate(time.time(), usegmt=True)
         body = self._application(self._environ(request), start)
         try:
             text = b"".join(body)
         finally:
             if hasattr(body, "close"):
                 body.close()
-        status, headers = started[0]
+        status, headers, date = started[0]
         return ReceivedAnswer(
-            int(status.split(" ", 1)[0]), {"date": begun} | dict(joined(headers)), text
+            int(status.split(" ", 1)[0]), {"date": date} | dict(joined(headers)), text
         )
 
     def renew(self) -> None:

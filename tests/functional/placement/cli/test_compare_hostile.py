@@ -7,9 +7,12 @@ import json
 import subprocess
 import sys
 import threading
+from email.utils import formatdate
+from types import SimpleNamespace
 
 import pytest
 
+from placement.compare import asking_in_process
 from placement.compare.answers import ReceivedAnswer
 from placement.compare.asking import HTTPService, Unanswered
 from placement.compare.asking_in_process import WSGIService
@@ -17,6 +20,7 @@ from placement.compare.request import Request
 from placement.compare.sample import NoSample, make
 from placement.compare.tokens import GivenToken, NoToken
 from placement.compare.verdict import header_differences
+from tests.clock import Clock
 from tests.functional.placement.served import served
 
 DEEP = b"[" * 200_000 + b"]" * 200_000
@@ -69,6 +73,20 @@ def test_a_date_that_is_none_is_a_difference(modified):
     mine = ReceivedAnswer(200, {"last-modified": date, "date": date}, b"")
     theirs = ReceivedAnswer(200, {"last-modified": modified, "date": date}, b"")
     assert header_differences(theirs, mine) == [("header last-modified", modified, date)]
+
+
+def test_a_slow_answer_in_this_process_has_the_date_of_its_end(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(asking_in_process, "time", SimpleNamespace(time=clock))
+
+    def slow(environ, start_response):
+        clock.now += 3
+        start_response("200 OK", [("last-modified", formatdate(clock.now, usegmt=True))])
+        clock.now += 3
+        return [b""]
+
+    headers = WSGIService("inside", slow).ask(Request("/traits", "1.6")).headers
+    assert headers["date"] == headers["last-modified"]
 
 
 @pytest.mark.parametrize("token", ["s3cr3t\n", "s3cr3t\r", "s3cr€t", "s3 cr3t", "s3cr3t\0"])
