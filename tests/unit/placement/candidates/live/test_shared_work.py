@@ -6,6 +6,7 @@ import pytest
 
 from placement.candidates.live.shared_work import SharedWork
 from placement.errors import DatabaseUnavailable
+from tests.faults.running import eventually
 from tests.patience import PATIENCE
 
 
@@ -51,18 +52,17 @@ def work():
 
 @pytest.fixture
 def shared():
-    return SharedWork(30)
+    return SharedWork(PATIENCE)
 
 
 def waiting(shared, count):
     """Until so many threads wait."""
-    while len(shared._changed._waiters) < count:
-        threading.Event().wait(0.001)
+    eventually(lambda: len(shared._changed._waiters) == count)
 
 
 def test_who_asks_while_it_goes_on_shares_the_next_one(shared, work):
     first = Asking(shared, work)
-    work.begun.acquire()
+    assert work.begun.acquire(timeout=PATIENCE)
     others = [Asking(shared, work) for _ in range(5)]
     waiting(shared, 5)
     work.may_end.release(2)
@@ -75,7 +75,7 @@ def test_who_asks_while_it_goes_on_shares_the_next_one(shared, work):
 
 def test_what_has_begun_will_do_for_who_says_so(shared, work):
     first = Asking(shared, work)
-    work.begun.acquire()
+    assert work.begun.acquire(timeout=PATIENCE)
     other = Asking(shared, work, may_have_begun=True)
     waiting(shared, 1)
     work.may_end.release()
@@ -87,7 +87,7 @@ def test_what_has_begun_will_do_for_who_says_so(shared, work):
 def test_an_outage_is_found_out_once_for_all_who_wait(shared, work):
     work.failure = DatabaseUnavailable()
     first = Asking(shared, work)
-    work.begun.acquire()
+    assert work.begun.acquire(timeout=PATIENCE)
     others = [Asking(shared, work) for _ in range(5)]
     waiting(shared, 5)
     work.may_end.release()
@@ -111,7 +111,7 @@ def test_an_outage_that_is_over_is_nobody_s_who_asks_later(shared, work):
 def test_another_failure_is_the_one_s_whose_work_it_was(shared, work):
     work.failure = RuntimeError("rows without end")
     first = Asking(shared, work)
-    work.begun.acquire()
+    assert work.begun.acquire(timeout=PATIENCE)
     other = Asking(shared, work)
     waiting(shared, 1)
     work.may_end.release()
@@ -127,7 +127,7 @@ def test_another_failure_is_the_one_s_whose_work_it_was(shared, work):
 def test_nobody_waits_longer_than_is_bearable(work):
     impatient = SharedWork(0.01)
     first = Asking(impatient, work)
-    work.begun.acquire()
+    assert work.begun.acquire(timeout=PATIENCE)
     with pytest.raises(DatabaseUnavailable):
         impatient.outcome(work)
     work.may_end.release()
