@@ -8,6 +8,8 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.patience import PATIENCE
+
 SERVICE_PASSWORD = "the service's own password"
 DOMAIN = {"id": "default", "name": "Default"}
 HOUR = datetime.timedelta(hours=1)
@@ -95,7 +97,8 @@ class Keystone(ThreadingHTTPServer):
             "user_domain_id": "default",
             "project_name": "service",
             "project_domain_id": "default",
-            # no retries: a response comes at once or never
+            # a response comes, however slow the machine is, or never: then there are no retries
+            "http_connect_timeout": str(PATIENCE),
             "http_request_max_retries": "0",
         }
 
