@@ -7,7 +7,8 @@ import sqlalchemy as sa
 
 from placement.storage.database import engine
 from tests.databases.fixtures import only
-from tests.databases.questions import connected
+from tests.databases.questions import ask, connected
+from tests.faults.running import eventually
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
@@ -23,6 +24,10 @@ MAKING = {
         "CREATE USER {user}@localhost WITH MAX_USER_CONNECTIONS {limit}",
         "GRANT ALL ON {database}.* TO {user}@localhost",
     ),
+}
+THERE = {
+    "postgresql": "SELECT 1 FROM pg_stat_activity WHERE usename = :user",
+    "mariadb": "SELECT 1 FROM information_schema.processlist WHERE user = :user",
 }
 REMOVING = {
     "postgresql": ("DROP OWNED BY {user}", "DROP ROLE {user}"),
@@ -61,10 +66,18 @@ def service(url, monkeypatch):
 
 
 @pytest.fixture
-def others(service, url):
+def others(service, url, database_url, database_kind):
     """Take all connections of the user, until the block ends; return what gives them back."""
+    user = sa.make_url(url).username
+
+    def ended():
+        # a server counts those that were closed until it notices
+        eventually(lambda: not ask(database_url, THERE[database_kind], user=user))
+
     service.database.close()
+    ended()
     with contextlib.ExitStack() as stack:
+        stack.callback(ended)
         for _ in range(LIMIT):
             stack.enter_context(connected(url))
         yield stack.close
