@@ -1,25 +1,24 @@
 """Transactions of other programs on the database, and transactions that wait for locks."""
 
-import time
+import re
 
-from tests.databases.questions import ask, kind_of
+import sqlalchemy as sa
+
+from tests.databases.questions import connected, kind_of
 from tests.faults.running import eventually
 
-_WAITING = {
-    "postgresql": """
-        SELECT pid, xact_start FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'
-    """,
-    "mysql": """
-        SELECT p.id, t.trx_id FROM information_schema.innodb_trx t
-        JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
-        WHERE p.db = database() AND t.trx_state = 'LOCK WAIT'
-    """,
-}
-
-
-#: MariaDB returns cached data to a query within a tenth of a second after the last one
-UNOBSERVED = 0.15
+_POSTGRESQL = """
+    SELECT pid, xact_start FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+#: of MariaDB. The table `innodb_trx` is copied from a cache: whoever reads it keeps that from being
+#: renewed for a tenth of a second, and so do the tests of other workers together for longer
+_STATUS = "SHOW ENGINE INNODB STATUS"
+_SESSIONS = "SELECT id FROM information_schema.processlist WHERE db = database()"
+#: the number of a transaction, and of its session
+_WAITS = re.compile(
+    r"^---TRANSACTION (.+?),.*\n(?:mysql tables .*\n)?LOCK WAIT .*\nMariaDB thread id (\d+),", re.M
+)
 
 
 def waiting_transactions(url: str) -> list[tuple]:
@@ -27,8 +26,13 @@ def waiting_transactions(url: str) -> list[tuple]:
 
     The second value tells transactions of one session apart.
     """
-    time.sleep(UNOBSERVED)
-    return ask(url, _WAITING[kind_of(url)])
+    with connected(url) as connection:
+        if kind_of(url) == "postgresql":
+            return [tuple(row) for row in connection.execute(sa.text(_POSTGRESQL))]
+        status = connection.execute(sa.text(_STATUS)).one()[2]
+        here = set(connection.execute(sa.text(_SESSIONS)).scalars())
+    found = [(int(session), number) for number, session in _WAITS.findall(status)]
+    return [one for one in found if one[0] in here]
 
 
 def waiting(url: str) -> int:
