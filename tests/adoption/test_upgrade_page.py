@@ -15,7 +15,7 @@ from tests.adoption import cloud
 from tests.adoption.comparison import Answers
 from tests.adoption.programs import Service
 from tests.adoption.rows import execute
-from tests.faults.running import PATIENCE_AT_START, Client, eventually
+from tests.faults.running import Client, eventually
 from tests.functional.placement.serving.programs import free_port
 from tests.page_code import PLACE, commands_of
 from tests.reference.starting import plain_environ
@@ -100,11 +100,7 @@ def test_the_page_leads_to_berth_and_back(empty_url, reference, tmp_path):
             assert (done.returncode, words in done.stdout) == (0, True), (line, done)
         log = tmp_path / "log"
         with started(prepared(serve, folder, theirs.port, port), environ, log) as process:
-            eventually(
-                lambda: process.poll() is not None or answers(port),
-                log.read_text,
-                PATIENCE_AT_START,
-            )
+            eventually(lambda: process.poll() is not None or answers(port), log.read_text)
             assert process.poll() is None, log.read_text()
             mine = Service("ours", port)
             assert Answers(theirs).differences(Answers(mine)) == []

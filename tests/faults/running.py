@@ -18,8 +18,6 @@ from typing import Any, NamedTuple, Protocol
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
-#: seconds to wait for a start, which takes long while other tests run
-PATIENCE_AT_START = 120
 
 
 class Answer(NamedTuple):
@@ -188,7 +186,7 @@ class RunningService(Client):
 
     def wait_until_served(self) -> None:
         """Wait until all workers have loaded the application."""
-        eventually(self._is_served, self.said, PATIENCE_AT_START)
+        eventually(self._is_served, self.said)
 
     def _is_served(self) -> bool:
         assert self.process.poll() is None, self.said()

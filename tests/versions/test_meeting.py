@@ -17,8 +17,9 @@ from placement.storage.schema import schema_upgrade
 from tests.concurrency import growing
 from tests.concurrency.growing import OURS, PLENTY, THEIRS, Claiming, Restocking, Searching
 from tests.faults import forking
-from tests.faults.running import PATIENCE_AT_START, ROOT, eventually, running
+from tests.faults.running import ROOT, eventually, running
 from tests.functional.placement.extensions.changes.lanes import change_in_new_lanes, number_of_lanes
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spread_over_databases("sqlite", "postgresql", "mariadb")
 
@@ -45,7 +46,7 @@ class Fleet:
         """Send no more requests to this service, and wait until it answered all."""
         with self._changed:
             self._serving.remove(service)
-            assert self._changed.wait_for(lambda: not self._busy[service], 60)
+            assert self._changed.wait_for(lambda: not self._busy[service], PATIENCE)
 
     @contextlib.contextmanager
     def next(self):
@@ -133,7 +134,6 @@ def some_more(clients):
     eventually(
         lambda: all(client.count >= count or client.failure for client, count in wanted),
         lambda: [(client, client.count, client.failure) for client in clients],
-        PATIENCE_AT_START,
     )
     assert [client.failure for client in clients if client.failure] == []
 
