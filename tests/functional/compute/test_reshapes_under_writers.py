@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from functools import partial
 from uuid import uuid4
 
@@ -36,26 +37,29 @@ def new_host(tmp_path, new_adapter):
 
 
 class Writers:
-    """Threads that do their work again and again, so many milliseconds apart."""
+    """Threads that do their work again and again.
 
-    def __init__(self, *works, every_ms=50):
+    Each rests ten times as long as its work took, so that they leave a reshape as much time between
+    two of their writes on any machine.
+    """
+
+    def __init__(self, *works):
         self._over = threading.Event()
         self.failures = []
-        self.written = 0
-        self._threads = [
-            threading.Thread(target=self._write, args=(work, every_ms / 1000)) for work in works
-        ]
+        self._threads = [threading.Thread(target=self._write, args=(work,)) for work in works]
 
-    def _write(self, work, pause):
-        while not self._over.wait(pause):
+    def _write(self, work):
+        rest = 0
+        while not self._over.wait(rest):
+            began = time.monotonic()
             try:
                 work()
-                self.written += 1
             except AssertionError as conflict:
                 # A writer may lose as well; it comes again.
                 if "409" not in str(conflict) and "onflict" not in str(conflict):
                     self.failures.append(conflict)
                     return
+            rest = 10 * (time.monotonic() - began)
 
     def __enter__(self):
         for thread in self._threads:
