@@ -16,7 +16,7 @@ THREADS = 4
 #: how many requests of one worker may wait: half of its threads
 WAITS = THREADS // 2
 PATH = "/berth/v1/changes"
-#: the longest waits last longer than any test, so that a place isn't free because one has ended
+#: the longest waits last longer than any test, so that none has ended because time is up
 NEVER_ENDING = f"""
 from placement.extensions.changes import handler
 waited = handler._waited
@@ -34,8 +34,8 @@ def database_kind():
 
 @pytest.fixture
 def options():
-    """Return an option that would let all threads wait."""
-    return {"BERTH__CHANGES_WAITS": "100"}
+    """Return an option that would let all threads wait, and code that lets none end by itself."""
+    return {"BERTH__CHANGES_WAITS": "100", "code": NEVER_ENDING}
 
 
 @pytest.fixture
@@ -172,9 +172,9 @@ def test_a_stop_or_a_reload_ends_waits_at_once(one_worker, sent):
 
 
 @pytest.mark.parametrize("on_tcp", [False, True])
-def test_a_client_that_disconnects_frees_its_place(database_url, on_tcp):
+def test_a_client_that_disconnects_frees_its_place(database_url, options, on_tcp):
     port = free_port() if on_tcp else None
-    with running(database_url, workers=1, threads=THREADS, port=port, code=NEVER_ENDING) as service:
+    with running(database_url, workers=1, threads=THREADS, port=port, **options) as service:
         after = position(service)
         for _ in range(2):
             with all_waiting(service):
