@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 
 from compute.cli.nova_manage import main
 from tests.extent import examples
@@ -12,13 +13,18 @@ KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", examples(1, 2)))
 
 
 class Command:
-    """A command of the category `placement` as a process of its own."""
+    """A command of the category `placement` as a process of its own.
+
+    One that hangs is killed, so that the end of what it says comes.
+    """
 
     def __init__(self, site, *words):
         arguments = [f"--config-file={site.file}", "placement", *words]
         told, tells = PROCESSES.Pipe(duplex=False)
         self._process = PROCESSES.Process(target=run, args=(arguments, tells))
         self._process.start()
+        self._watchdog = threading.Timer(PATIENCE, self._process.kill)
+        self._watchdog.start()
         tells.close()
         self._told = os.fdopen(os.dup(told.fileno()))
         told.close()
@@ -41,6 +47,8 @@ class Command:
             pass
         self._told.close()
         self._process.join(PATIENCE)
+        self._watchdog.cancel()
+        self._watchdog.join()
         return self._process.exitcode
 
 
