@@ -11,6 +11,7 @@ from keystoneauth1.exceptions import ClientException
 
 from compute import config, exceptions
 from tests import extent
+from tests.faults.running import eventually
 from tests.functional.compute import fault_proxy as faults
 from tests.functional.compute.compute_host import ComputeHost, NestingDriver
 from tests.functional.compute.fault_proxy import FaultProxy
@@ -161,8 +162,8 @@ def test_a_change_that_fails_at_any_step_is_repaired_by_the_next_update(
     for step in steps:
         host.driver.grown = False
         proxy.reset()
-        while host.update().failures:
-            """Back to where it was."""
+        # back to where it was
+        eventually(lambda: not host.update().failures)
         proxy.reset(at(step, kind))
         grow(host)
         proxy.reset()
@@ -204,8 +205,8 @@ def test_a_silent_placement_is_given_up_and_the_next_update_works(proxy, new_hos
     host.start(RichDriver)
     failures = list(host.outcome.failures.values())
     proxy.reset()
-    while host.update().failures:
-        """A slow machine may need more than one."""
+    # a slow machine may need more than one
+    eventually(lambda: not host.update().failures)
     assert [isinstance(failure, ClientException) for failure in failures] == [True]
     assert outsider.totals(host.uuid)["VCPU"] == 10
 
