@@ -95,6 +95,8 @@ def test_what_ends_early_leaves_what_was_there(tmp_path, monkeypatch, error):
 
 def test_two_writers_leave_one_whole_file(tmp_path):
     path = tmp_path / "tree.html"
+    # the permissions of a new file are asked of the process, which its threads change for that
+    path.write_text("of last week")
     writers = [threading.Thread(target=write, args=(path,)) for _ in range(4)]
     for writer in writers:
         writer.start()
