@@ -12,6 +12,7 @@ import pytest
 from compute.cli import berth_compute, nova_manage
 from compute.records.cell_database import schema, sqlite
 from tests.databases.fresh import SQLiteFiles
+from tests.functional.compute.maintenance.http_service import REPOSITORY
 from tests.functional.compute.maintenance.site import Site
 from tests.functional.forked import PATIENCE, PROCESSES
 from tests.offenders import assert_each
@@ -101,7 +102,7 @@ class TestOfANewerVersion:
             file.write("[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:9\n")
         code = berth_compute.main([f"--config-file={site.file}"])
         told = capsys.readouterr().err
-        unit = pathlib.Path("contrib/systemd/berth-compute.service").read_text()
+        unit = (REPOSITORY / "contrib/systemd/berth-compute.service").read_text()
         prevented = unit.partition("RestartPreventExitStatus=")[2].splitlines()[0].split()
         assert str(code) in prevented
         assert SENTENCE in told
