@@ -58,7 +58,9 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=program, args=FLAGS, timeout=PATIENCE_MS
+        )
         yield browser
         browser.close()
 
