@@ -49,15 +49,13 @@ KINDS: dict[str, type[DurablePostgreSQL | DurableMariaDB]] = {
 
 
 class Mortal:
-    """A running server whose process can be killed. `url` is that of an empty database."""
+    """A server whose process can be killed. `url` is that of an empty database."""
 
     def __init__(self, server: DurablePostgreSQL | DurableMariaDB) -> None:
         self.server = server
         self._owner = leftovers.owner()
         shutil.rmtree(server.folder)
         _copy(_template(server.kind), server.folder)
-        self.start()
-        server.create("berth")
         self.url = server.url("berth")
 
     @property
@@ -141,13 +139,13 @@ def mortal(kind: str, *options: str) -> Iterator[Mortal]:
     """
     refuse_if_missing(kind)
     folder = Path(tempfile.mkdtemp(prefix="berth-", dir=_place()))
-    found = None
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         server = KINDS[kind](folder)
         server.options = options
         found = Mortal(server)
+        # also one that never answers
+        stack.callback(found.kill)
+        found.start()
+        server.create("berth")
         yield found
-    finally:
-        if found is not None:
-            found.kill()
-        shutil.rmtree(folder, ignore_errors=True)
