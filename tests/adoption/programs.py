@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from placement.compare.answers import ReceivedAnswer
+from tests.patience import PATIENCE
 from tests.reference.environment import SCHEMES
-from tests.reference.pair import SECONDS_TO_ANSWER
 from tests.reference.script import Request
 from tests.reference.starting import Starter, plain_environ, wait_for
 
@@ -27,7 +27,7 @@ class Service:
     def send(self, request: Request) -> ReceivedAnswer:
         """Send a request and return the response."""
         text = request.text()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_ANSWER)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         with contextlib.closing(connection):
             # the same name for both services, because some responses repeat it
             headers = {**request.all_headers(), "Host": "placement.test"}

@@ -12,13 +12,13 @@ from urllib.parse import unquote_to_bytes
 from placement.compare import searches
 from placement.compare.answers import UUID, Reader, ReceivedAnswer
 from placement.compare.request import joined
+from tests.patience import PATIENCE
 from tests.reference import deviations
 from tests.reference.answers import differences, header_differences
 from tests.reference.picture import Camera, Picture
 from tests.reference.script import Request
 from tests.responses import Exchange, complaints
 
-SECONDS_TO_ANSWER = 60
 #: owner of consumers whose microversion can't name an owner
 INCOMPLETE = "00000000-0000-0000-0000-000000000000"
 READING = ("GET", "HEAD", "OPTIONS")
@@ -57,7 +57,7 @@ class Side:
         text = filled.text()
         self._begun.append(time.time())
         body = None if text is None else text.encode("utf-8", "surrogateescape")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_ANSWER)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         with contextlib.closing(connection):
             connection.putrequest(
                 filled.method, filled.path, skip_host=True, skip_accept_encoding=True

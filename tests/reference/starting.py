@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.reference.pair import SECONDS_TO_ANSWER, Pair, Side
+from tests.patience import PATIENCE
+from tests.reference.pair import Pair, Side
 
 FORK_SERVER = Path(__file__).with_name("fork_server.py")
 
@@ -119,7 +120,7 @@ def _running(starter: Starter) -> Iterator[Side]:
 def wait_for(port: int) -> None:
     """Wait for the first response; the socket listens already and queues the request."""
     with contextlib.closing(
-        http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_TO_ANSWER)
+        http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     ) as connection:
         connection.request("GET", "/")
         connection.getresponse().read()
