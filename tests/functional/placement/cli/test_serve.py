@@ -17,6 +17,7 @@ from werkzeug.test import Client
 from placement.app import create_app
 from placement.cli import serve as serve_command
 from placement.cli.configuration import ConfigurationInForce
+from tests.functional.placement.serving.programs import free_port
 from tests.patience import PATIENCE
 
 SECRET = "s3cr3t"
@@ -73,11 +74,6 @@ def in_force(here, monkeypatch):
         return found
 
     return in_force
-
-
-def free_port():
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        return listener.getsockname()[1]
 
 
 class Serving:

@@ -1,7 +1,9 @@
 """Servers in separate processes: start them, send requests, reload and stop them."""
 
 import contextlib
+import errno
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -19,6 +21,8 @@ from tests.patience import PATIENCE
 #: stands for the program `placement-api`, forked from a process that has imported it: a third of a
 #: start. Tests of the program itself, or of what it imports, start an interpreter
 FORKED = "placement-api (forked)"
+#: below those that Linux gives to clients, and to servers that ask for any
+PORTS = range(20_000, 32_768)
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 
 
@@ -34,9 +38,20 @@ def needed(program, package):
 
 
 def free_port(host="127.0.0.1"):
+    """Return a port for a server that is started later.
+
+    It is none of those that the system gives to whoever wants any, in all processes of the machine.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, 0), family=family) as listener:
-        return listener.getsockname()[1]
+    while True:
+        # not by `random`: the tests of all workers begin with one seed
+        port = secrets.choice(PORTS)
+        try:
+            with socket.create_server((host, port), family=family):
+                return port
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
 
 
 def wait_until(happened, why, patience=PATIENCE):
