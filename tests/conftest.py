@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from placement.wsgi import collection
 from tests import compiled_once, compiling, responses_hook
+from tests.patience import PATIENCE
 
 # no test depends on the speed of the machine, also where CI isn't set
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -75,6 +76,7 @@ def pytest_runtestloop() -> Iterator[object]:
         responses_hook.every_answer_judged(),
         compiled_once.for_all_engines(),
         _traits_listed_once(),
+        _unhurried_plans(),
         running_services.closed_by_owners(),
     ):
         return (yield)
@@ -89,6 +91,19 @@ def _traits_listed_once() -> Iterator[None]:
     plain = functools.cache(os_traits.get_traits)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os_traits, "get_traits", lambda *given, **named: [*plain(*given, **named)])
+        yield
+
+
+@contextmanager
+def _unhurried_plans() -> Iterator[None]:
+    """Have no search of a plan end early, however slow the machine is: two seconds are usual."""
+    from placement.extensions.evacuation import operation
+    from placement.extensions.plans import room
+    from placement.extensions.survives import judging
+
+    with pytest.MonkeyPatch.context() as patch:
+        for planning in (operation, room, judging):
+            patch.setattr(planning, "_LONGEST", PATIENCE)
         yield
 
 
