@@ -11,7 +11,7 @@ from tests.functional.placement.serving.programs import free_port, needed
 from tests.patience import PATIENCE
 
 CONFIGURATION = """
-global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
 scrape_configs:
   - {{job_name: placement, static_configs: [{{targets: ["{target}"]}}]}}
   - job_name: placement-providers
