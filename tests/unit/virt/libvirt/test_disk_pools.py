@@ -1,6 +1,7 @@
 """How much disk there is where guests' disks aren't files."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -113,7 +114,13 @@ class TestPrograms:
             run_program(["yes"])
 
     def test_one_that_closes_its_output_and_stays_is_given_up(self, monkeypatch):
-        monkeypatch.setattr(disk_pools, "PATIENCE", 0.5)
+        class Impatient(subprocess.Popen):
+            """Waits for no end once the program has closed its output, however late that is."""
+
+            def wait(self, timeout=None):
+                return super().wait(timeout and 0)
+
+        monkeypatch.setattr(subprocess, "Popen", Impatient)
         code = "import os, signal; os.close(1); os.close(2); signal.pause()"
         with pytest.raises(VirtDriverNotReady, match="doesn't end within"):
             run_program([sys.executable, "-c", code])
