@@ -248,7 +248,7 @@ def test_a_thread_that_waits_has_another_one_stand_in(serve, application):
     before = threading.active_count()
     waiting = connect()
     waiting.request("GET", "/waits")
-    application.begun.acquire()
+    assert application.begun.acquire(timeout=PATIENCE)
     assert threading.active_count() == before + 1
     assert status(connect()) == 200
     application.go_on.set()

@@ -17,8 +17,6 @@ from tests.functional.placement.extensions.page.clouds import (
 )
 from tests.patience import PATIENCE
 
-#: milliseconds: longer than the page rests in any case
-LONG = 31_000
 GONE = {"errors": [{"status": 410, "detail": "Read all again.", "code": "berth.position_gone"}]}
 
 
@@ -267,7 +265,7 @@ def test_a_question_needs_no_trees(open_page, small_cloud):
     page.route("**/provider_trees?*", lambda route: (reads.append(1), route.continue_()))
     page.goto(f"{small_cloud.ui}#/why?resources=VGPU:4")
     expect(page.get_by_role("status").first).to_have_text("Live")
-    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 10)
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + PATIENCE)
     page.wait_for_load_state("networkidle")
     assert reads == []
     # the time stands: the trees don't wait for the next round
