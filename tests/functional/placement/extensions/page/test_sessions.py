@@ -2,7 +2,6 @@
 
 import http.server
 import json
-import threading
 
 import pytest
 
@@ -61,11 +60,14 @@ def log_in():
 
 
 @pytest.fixture
-def secured(tmp_path, log_in):
+def keystone():
+    with Keystone() as found:
+        yield found
+
+
+@pytest.fixture
+def secured(tmp_path, log_in, keystone):
     """Yield the page of a service that checks tokens, and the keystone that knows them."""
-    keystone = Keystone()
-    thread = threading.Thread(target=keystone.serve_forever, args=(0.05,))
-    thread.start()
     keystone.tokens[TOKEN] = token("operator", ["admin"], "cloud")
     options = keystone.options() | {"www_authenticate_uri": log_in.url, "token_cache_time": "-1"}
     lines = [
@@ -80,9 +82,6 @@ def secured(tmp_path, log_in):
     with served(Kept(running.application)) as url:
         yield f"{url}/berth/v1/ui/", keystone
     running.close()
-    keystone.shutdown()
-    thread.join()
-    keystone.server_close()
 
 
 def fill_in(page, password=PASSWORD):
