@@ -162,7 +162,8 @@ class Collector(http.server.BaseHTTPRequestHandler):
 def test_workers_send_spans_to_a_collector_that_may_go(tmp_path):
     collector = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
     collector.spans = []
-    thread = threading.Thread(target=collector.serve_forever, args=(0.05,))
+    # a daemon: a test that fails leaves it to the end of the process
+    thread = threading.Thread(target=collector.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     port = free_port()
     with starting(tmp_path) as start:
