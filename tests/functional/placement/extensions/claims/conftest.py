@@ -1,6 +1,6 @@
 import pytest
 
-from placement.extensions.claims import claim_batch, claim_plan
+from placement.extensions.claims import claim_batch, claim_plan, operation
 from tests.patience import PATIENCE
 
 
@@ -9,7 +9,8 @@ def unhurried(monkeypatch):
     """Have claims wait for each other's searches, and look for distributions, on any machine.
 
     A search beside others that takes a tenth of a second goes alone, and after a second no other
-    distribution is tried.
+    distribution is tried. What takes a fifth of a second to judge again is searched again.
     """
     monkeypatch.setattr(claim_batch, "LONGEST_SEARCH", PATIENCE)
     monkeypatch.setattr(claim_plan, "_SECONDS", PATIENCE)
+    monkeypatch.setattr(operation, "_LONGEST_JUDGING", PATIENCE)
