@@ -106,8 +106,8 @@ class DraftPlan:
         return amount_of(self.gone.values(), class_id)
 
 
-def amount_of(holders: Iterable[Occupant], class_id: int) -> int:
-    """Return how much of a class some consumers hold."""
+def amount_of(holders: Iterable[Occupant], class_id: int | None) -> int:
+    """Return how much of a class some consumers hold; 0 of None, which is no class."""
     return sum(amount for one in holders for key, amount in one.held.items() if key[1] == class_id)
 
 

@@ -28,7 +28,12 @@ def shortages(cloud: Snapshot, wanted: Mapping[str, int]) -> Iterator[tuple[str,
     nobody asks for less than it holds.
     """
     for name, amount in wanted.items():
-        column = cloud.column(cloud.names.class_ids[name])
+        class_id = cloud.names.class_ids.get(name)
+        if class_id is None:
+            # the search ended before it came to this name
+            yield name, amount, 0
+            continue
+        column = cloud.column(class_id)
         # what is over its capacity gives nothing; a ratio may make it beyond what 64 bits hold
         free = np.maximum(np.floor(column.capacities) - column.used, 0.0)
         in_all = float(free[cloud.forest.alive[column.slots]].sum())

@@ -208,7 +208,7 @@ class _RoomSearch:
         short = list(shortages(self._cloud, wanted))
         asking = self._holders.of_consumers(list(self._requests)) if short else []
         for name, amount, free in short:
-            class_id = self._cloud.names.class_ids[name]
+            class_id = self._cloud.names.class_ids.get(name)
             for one in asking:
                 held = amount_of([one], class_id)
                 if one.movable and held:

@@ -161,6 +161,32 @@ def test_more_than_is_free_in_all_is_impossible_after_any_moves(three):
     assert "at most 5 is free" in room(three, "resources=VCPU:8")["message"]
 
 
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("resources=VCPU:8&resources2=CUSTOM_NONE:1", "VCPU 8 is asked for, and at most 5 is free"),
+        # one move would be enough for the first group
+        ("resources=VCPU:4&resources2=CUSTOM_NONE:1", "CUSTOM_NONE 1 is asked for, and at most 0"),
+        (
+            f"resources=VCPU:1&member_of={D}&resources2=CUSTOM_NONE:1",
+            "CUSTOM_NONE 1 is asked for, and at most 0 is free",
+        ),
+    ],
+)
+def test_a_class_that_the_search_does_not_come_to_is_nowhere_free(three, query, words):
+    query += "&group_policy=none"
+    for consumer, host in ((8, B), (9, C)):
+        hold(three, numbered("c", consumer), **{host: {"VCPU": 1}})
+    assert candidates(three, query) == []
+    answer = room(three, query)
+    assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+    assert words in answer["message"]
+    requests = dict.fromkeys((ONE, TWO), "resources=VCPU:1")
+    assert room(three, query, requests=requests)["verdict"] == "impossible"
+    explained = three.post(f"{PREFIX}/allocation_candidates/explain", {"query": query})
+    assert expect(explained, 200).json["verdict"] == "none"
+
+
 def test_more_moves_than_may_be(service):
     provider(service, "a", A, VCPU=8)
     provider(service, "b", B, VCPU=8)
