@@ -74,13 +74,14 @@ def resolve(trees: SearchedTrees, group: Group) -> ResolvedGroup | Unmatched:
     """Look up the names of a group, in the order of allocation-candidates.md 1.9.
 
     Raises BadRequest for the first resource class or trait that doesn't exist. An aggregate or a
-    tree that doesn't exist is no error: no provider is in it.
+    tree that doesn't exist is no error: no provider is in it. Nor is an aggregate whose providers
+    a question takes away.
     """
     cloud = trees.cloud
     demand = _demand(cloud, group)
     member_of = tuple([cloud.aggregates(uuids) for uuids in group.member_of])
     members = _members(cloud, member_of)
-    if members is not None and not members.any():
+    if members is not None and not (members & cloud.forest.alive).any():
         return Unmatched("member_of")
     required = tuple([trait_ids(cloud, names) for names in group.required])
     forbidden = trait_ids(cloud, group.forbidden)

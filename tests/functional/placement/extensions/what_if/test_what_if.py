@@ -189,6 +189,27 @@ def test_who_shared_and_is_taken_away_shares_nothing(cloud):
     assert {one["reason"] for one in found["reasons"]} == {"capacity"}
 
 
+@pytest.mark.parametrize("place", ["in_tree", "member_of"])
+def test_a_place_that_is_taken_away_ends_a_search_as_one_that_does_not_exist(cloud, place):
+    cloud.service.write("POST", "/resource_providers", {"name": "h3", "uuid": NOBODY})
+    rack = numbered("b", 9)
+    body = {"resource_provider_generation": 0, "aggregates": [rack]}
+    expect(cloud.service.put(f"/resource_providers/{NOBODY}/aggregates", body), 200)
+    query = f"resources=VCPU:1&{place}={NOBODY if place == 'in_tree' else rack}"
+    queries = [
+        f"{query}&required=CUSTOM_NOPE",
+        f"{query}&resources2=VCPU:1&required2=CUSTOM_NOPE&group_policy=none",
+        f"{query}&root_required=CUSTOM_NOPE",
+    ]
+    body = {"if": {"without": [NOBODY]}}
+    supposed = [cloud.service.post(EXPLAIN, {"query": each, **body}) for each in queries]
+    expect(cloud.service.delete(f"/resource_providers/{NOBODY}"), 204)
+    for query, found in zip(queries, supposed, strict=True):
+        after = cloud.service.post(EXPLAIN, {"query": query})
+        search = cloud.service.get(f"/allocation_candidates?{query}")
+        assert found.status_code == after.status_code == search.status_code, query
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
