@@ -4,6 +4,7 @@ All tests run once on SQLite with coverage, in this process's workers and in the
 start. The result is `record.xz`.
 """
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -33,6 +34,7 @@ concurrency = thread, multiprocessing
 sigterm = true
 disable_warnings = no-data-collected, module-not-imported, module-not-measured, trace-changed
 """
+HAS_LINES = "SELECT 1 FROM sqlite_master WHERE name = 'line_bits'"
 
 
 def main(arguments: list[str]) -> int:
@@ -91,7 +93,12 @@ def _executed(files: Iterable[Path], root: Path) -> Iterator[tuple[str, str, fro
     """Yield test, path of the product, and the functions that the test executed there."""
     known: dict[tuple[str, bytes], frozenset[str]] = {}
     for file in files:
-        with sqlite3.connect(file) as database:
+        # a process that was killed may leave an empty database, and the journal of one
+        if file.name.endswith("-journal"):
+            continue
+        with contextlib.closing(sqlite3.connect(file)) as database:
+            if not database.execute(HAS_LINES).fetchall():
+                continue
             rows = database.execute(
                 "SELECT context, path, numbits FROM line_bits"
                 " JOIN context ON context.id = context_id JOIN file ON file.id = file_id"
@@ -109,7 +116,6 @@ def _executed(files: Iterable[Path], root: Path) -> Iterator[tuple[str, str, fro
                 # a forked process has its own test behind that of its parent
                 test = context.rpartition("|tests/")
                 yield name_of("".join(test[1:]).removeprefix("|")), path, known[path, numbits]
-        database.close()
 
 
 def _of_product(path: str, root: Path) -> str | None:

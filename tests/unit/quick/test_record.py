@@ -50,6 +50,9 @@ def test_a_run_is_recorded_by_function_and_test(tmp_path):
     )
     forked = f"{one}[a|b]|{two}[a|b]"
     leave(folder, "executed.program", (forked, "/env/site-packages/placement/lanes.py", [6]))
+    # of processes that were killed
+    (folder / "executed.killed").touch()
+    (folder / "executed.killed-journal").write_bytes(b"half")
     lines = [[f"{one}[a]", 1.0, True], [f"{one}[b]", 2.0, True], [two, 0.5, True]]
     skipped = ["tests/test_x.py::test_skipped", 0.1, False]
     (folder / "seconds.gw0").write_text("\n".join(map(json.dumps, [*lines, skipped])))
