@@ -55,7 +55,8 @@ def explained(
         snapshot, held = what_if.at_once(
             lambda connection, _: list(holdings.of_consumers(connection, [consumer]))
         )
-        snapshot = freed(snapshot, held)
+        # whoever counts as if it held nothing has given that back already
+        snapshot = snapshot if consumer in what_if.freed else freed(snapshot, held)
     else:
         snapshot = what_if.current()
     if provider is not None:

@@ -126,6 +126,16 @@ def test_what_consumers_hold_can_be_freed(cloud):
     assert fits(cloud, "resources=VCPU:3", {"freed": [CONSUMER]})["fits"] == 2
 
 
+def test_who_is_freed_and_asks_gives_back_once(cloud):
+    for number, (host, amount) in enumerate([("h1", 2), ("h1", 2), ("h2", 4)], 1):
+        held = holding({cloud.uuids[host]: {"VCPU": amount}})
+        expect(cloud.service.put(f"/allocations/{numbered('c', number)}", held), 204)
+    body = {"query": "resources=VCPU:3", "consumer": CONSUMER}
+    for change in ({}, {"freed": [CONSUMER]}):
+        found = expect(cloud.service.post(EXPLAIN, {**body, "if": change}), 200).json
+        assert (found["verdict"], found["nearest"][0]["missing"][0]["free"]) == ("none", 2), change
+
+
 def test_an_evacuation_may_count_on_new_hosts(cloud):
     for number, host in enumerate(("h1", "h2"), 1):
         expect(
