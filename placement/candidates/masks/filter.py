@@ -115,7 +115,7 @@ class GroupFilter:
         """
         resolved = resolve(self._trees, group)
         if isinstance(resolved, Unmatched):
-            self._listener.unmatched(group)
+            self._listener.unmatched(group, resolved.step)
             return None
         of_one = bool(resolved.suffix)
         found = self._of_one_provider(resolved) if of_one else self._of_several(resolved)

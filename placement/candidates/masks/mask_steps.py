@@ -74,8 +74,8 @@ def resolve(trees: SearchedTrees, group: Group) -> ResolvedGroup | Unmatched:
     """Look up the names of a group, in the order of allocation-candidates.md 1.9.
 
     Raises BadRequest for the first resource class or trait that doesn't exist. An aggregate or a
-    tree that doesn't exist is no error: no provider is in it. Nor is an aggregate whose providers
-    a question takes away.
+    tree that doesn't exist is no error: no provider is in it. Nor is one that a question takes
+    away.
     """
     cloud = trees.cloud
     demand = _demand(cloud, group)
@@ -88,7 +88,7 @@ def resolve(trees: SearchedTrees, group: Group) -> ResolvedGroup | Unmatched:
     root = None
     if group.in_tree is not None:
         slot = trees.slot(group.in_tree)
-        if slot is None:
+        if slot is None or not cloud.forest.alive[slot]:
             return Unmatched("in_tree")
         root = SearchedSlot(int(cloud.forest.root[slot]))
     return ResolvedGroup(
@@ -261,8 +261,8 @@ class StepListener:
     def root_step(self, name: str, passing: Mask) -> None:
         """Note a condition of the whole request, and the roots that meet it."""
 
-    def unmatched(self, group: Group) -> None:
-        """Note a group whose `member_of` or `in_tree` no provider can meet."""
+    def unmatched(self, group: Group, step: str) -> None:
+        """Note a group whose `member_of` or `in_tree` no provider can meet, see `Unmatched`."""
 
     def step(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
         """Note a step that each provider of a group has to pass, and what it left."""

@@ -183,7 +183,7 @@ class Suitable(StepListener):
         """Note a condition of the whole request, and the roots that meet it."""
         self._roots = self._roots & passing
 
-    def unmatched(self, group: Group) -> None:
+    def unmatched(self, group: Group, step: str) -> None:
         """Note a group whose aggregates or tree nobody can be in."""
         nobody = np.zeros(self._snapshot.size, np.bool_)
         self._own[group.suffix] = self._shared[group.suffix] = nobody

@@ -271,7 +271,7 @@ def _of_tree(snapshot: Snapshot, group: Group) -> Iterator[Condition]:
         return
     slot = snapshot.slot(group.in_tree)
     nobody = np.zeros(snapshot.size, np.bool_)
-    if slot is None:
+    if slot is None or not snapshot.forest.alive[slot]:
         yield Condition(Reason.UNKNOWN_NAME, group.in_tree, nobody, nobody)
     elif group.resources or not group.suffix:
         root = snapshot.forest.root

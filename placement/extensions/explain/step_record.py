@@ -64,15 +64,9 @@ class Steps(StepListener):
         self.left = left
         self.steps.append(SearchStep("", step, name, None, change, change))
 
-    def unmatched(self, group: Group) -> None:
+    def unmatched(self, group: Group, step: str) -> None:
         """Note that no provider can be in the group's aggregates or tree."""
-        snapshot = self._snapshot
-        members = [snapshot.is_member(snapshot.aggregates(one)) for one in group.member_of]
-        unknown = group.in_tree is not None and snapshot.slot(group.in_tree) is None
-        step = mask_steps.MEMBER_OF
-        if unknown and all(one.any() for one in members):
-            step = mask_steps.IN_TREE
-        trees, providers = int(self.left.sum()), int(snapshot.forest.alive.sum())
+        trees, providers = int(self.left.sum()), int(self._snapshot.forest.alive.sum())
         self.left = self.left & False
         self._add(group, step, None, (providers, 0), (trees, 0))
 

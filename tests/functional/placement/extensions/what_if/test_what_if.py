@@ -177,6 +177,17 @@ def test_an_aggregate_whose_last_provider_left_may_be_named(cloud):
     assert fits(cloud, f"resources=VCPU:3&member_of={rack}", change)["fits"] == 1
 
 
+def test_the_last_step_is_the_one_that_ends_a_search(cloud):
+    cloud.service.write("POST", "/resource_providers", {"name": "h3", "uuid": NOBODY})
+    racks = numbered("b", 9), cloud.aggregate("rack")
+    body = {"resource_provider_generation": 0, "aggregates": [racks[0]]}
+    expect(cloud.service.put(f"/resource_providers/{NOBODY}/aggregates", body), 200)
+    query = f"resources=VCPU:1&in_tree={CONSUMER}&member_of={racks[0]}"
+    for more in ("", f"&member_of={racks[1]}"):
+        found = expect(cloud.service.post(EXPLAIN, {"query": query + more}), 200).json
+        assert found["steps"][-1]["step"] == ("member_of" if more else "in_tree")
+
+
 def test_who_shared_and_is_taken_away_shares_nothing(cloud):
     body = {"name": "pool", "uuid": NOBODY}
     cloud.service.write("POST", "/resource_providers", body)
@@ -213,11 +224,15 @@ def test_a_place_that_is_taken_away_ends_a_search_as_one_that_does_not_exist(clo
     ]
     body = {"if": {"without": [NOBODY]}}
     supposed = [cloud.service.post(EXPLAIN, {"query": each, **body}) for each in queries]
+    short = {"query": f"{query}&resources1=VCPU:9"}
+    told = expect(cloud.service.post(EXPLAIN, short | body), 200).json
+    assert {one["reason"] for one in told["reasons"]} == {"unknown_name"}
     expect(cloud.service.delete(f"/resource_providers/{NOBODY}"), 204)
     for query, found in zip(queries, supposed, strict=True):
         after = cloud.service.post(EXPLAIN, {"query": query})
         search = cloud.service.get(f"/allocation_candidates?{query}")
         assert found.status_code == after.status_code == search.status_code, query
+    assert told == cloud.service.post(EXPLAIN, short).json
 
 
 @pytest.mark.parametrize(
