@@ -41,6 +41,7 @@ class Holders:
 
     def __init__(self, cloud: Snapshot, held: Iterable[HeldRow], movable: Movable) -> None:
         self._root_of: Sequence[int] = cloud.forest.root.tolist()
+        self._alive = cloud.forest.alive
         self._movable = movable
         self.sharing = frozenset(cloud.sharing.tolist())
         self.known: dict[str, HostHolder] = {}
@@ -74,12 +75,14 @@ class Holders:
         trees = frozenset(root_of[slot] for slot, _, _ in rows if slot not in sharing)
         fixed = ""
         if not self._movable.allows(consumer, type_name, len(trees)):
-            fixed = self._why_fixed(consumer, type_name or UNKNOWN_TYPE, len(trees))
+            fixed = self._why_fixed(consumer, type_name or UNKNOWN_TYPE, trees)
         return HostHolder(consumer, rows, trees, frozenset(root_of[row[0]] for row in rows), fixed)
 
-    def _why_fixed(self, consumer: str, type_name: str, trees: int) -> str:
-        if trees > 1:
-            return f"it may not move: it holds something of {trees} hosts, as during a move"
+    def _why_fixed(self, consumer: str, type_name: str, trees: frozenset[int]) -> str:
+        if len(trees) > 1:
+            if not all(self._alive[root] for root in trees):
+                return "it may not move: it holds something of a tree that is gone"
+            return f"it may not move: it holds something of {len(trees)} hosts, as during a move"
         if type_name not in self._movable.types:
             return f"it may not move: its type is {type_name}"
         if consumer in self._movable.but:

@@ -364,6 +364,11 @@ def test_what_is_shared_outlives_the_hosts(service):
     # a pool that is given is lost
     (lost,) = survives(service, [[D]])["worst"]
     assert (lost["name"], lost["missing"]) == ("disks", {"DISK_GB": 9})
+    # what is held of a tree that is gone isn't moved
+    (lost,) = survives(service, **{"if": {"without": [D]}})["worst"]
+    assert [one["reason"] for one in lost["left"]] == [
+        "it may not move: it holds something of a tree that is gone"
+    ]
 
 
 def test_a_changed_cloud_is_judged(service, monkeypatch):
