@@ -42,7 +42,9 @@ def room(call: Call) -> Answer:
             terms,
             lambda: budget_of(call, time.thread_time),
         )
-    if found.plan is None and found.verdict != "fits" and terms.movable.only is None:
+    # more than is free in all is too much whoever moves, unless somebody asks for less then
+    may_help = found.short is None or bool(terms.requests)
+    if found.plan is None and found.verdict != "fits" and terms.movable.only is None and may_help:
         counts = call.database.read(movable_amounts.consumers_by_type)
         staying = {name: count for name, count in counts.items() if name not in terms.movable.types}
         found = dataclasses.replace(found, staying=staying)

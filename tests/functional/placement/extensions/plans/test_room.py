@@ -342,10 +342,15 @@ def test_who_is_left_out_because_of_the_type_is_told(service):
     assert "2 unknown" not in answer["message"]
     answer = room(service, "resources=VCPU:8", movable={"only": [THREE]})
     assert "of their type" not in answer["message"]
+    # no type helps where too little is free in all, unless one asks for less than it holds
+    assert room(service, "resources=VCPU:13")["message"].endswith("at most 12 is free in all.")
+    less = {ONE: "resources=VCPU:1"}
+    assert room(service, "resources=VCPU:13", requests=less)["message"].endswith(left_out)
 
 
 def test_few_of_many_types_are_named(service):
     provider(service, "a", A, VCPU=8)
+    provider(service, "b", B, VCPU=7)
     for number in range(7):
         body = holding({A: {"VCPU": 1}}) | {"consumer_type": f"KIND_{number}"}
         consumer = f"dddddddd-0000-4000-8000-00000000000{number}"
