@@ -195,17 +195,23 @@ class MovePlanner:
             return False
         root = state.cloud.register.uuids[WholeSlot(place.root)]
         uuid = seat.holder.uuid
-        others = self._constraints.partners(uuid) | self._constraints.companions(uuid)
+        companions = self._constraints.companions(uuid)
+        others = self._constraints.partners(uuid) | companions
         where = self._holders.places(others, {**state.places(), **dict.fromkeys(leaving)})
         if root in self._constraints.shut(uuid, where):
             return True
         # who is still at the place it leaves will leave, too
         here = {state.cloud.register.uuids[WholeSlot(home)] for home in seat.holder.homes}
-        return not self._constraints.kept(
+        kept = self._constraints.kept(
             [uuid],
             {one: [] if set(roots) == here else roots for one, roots in where.items()}
             | {uuid: [root]},
         )
+        # it isn't tried whether those come after it that are elsewhere
+        named, left = self._holders.named, leaving | state.gone.keys()
+        if not kept and any(named[one].movable for one in (companions & named.keys()) - left):
+            self._complete = False
+        return not kept
 
     def _ordered(self, state: DraftPlan) -> MovePlan | None:
         """Return the plan; None if its moves can't be made one after the other."""

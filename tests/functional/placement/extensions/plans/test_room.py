@@ -348,6 +348,20 @@ def test_who_is_left_out_because_of_the_type_is_told(service):
     assert room(service, "resources=VCPU:13", requests=less)["message"].endswith(left_out)
 
 
+def test_who_might_come_after_its_companion_proves_nothing(service):
+    """Both may go to c, whose room is enough: no plan says so, and no answer denies it."""
+    for name, uuid, size in (("a", A, 7), ("b", B, 7), ("c", C, 5)):
+        provider(service, name, uuid, VCPU=size)
+    hold(service, ONE, **{A: {"VCPU": 2}})
+    hold(service, TWO, **{B: {"VCPU": 3}})
+    hold(service, THREE, **{A: {"VCPU": 5}})
+    terms = {"constraints": {"together": [[ONE, TWO]]}}
+    answer = room(service, "resources=VCPU:7", movable={"except": [THREE]}, **terms)
+    assert (answer["verdict"], answer["exact"]) == ("unknown", False)
+    answer = room(service, "resources=VCPU:7", movable={"only": [TWO]}, **terms)
+    assert (answer["verdict"], answer["exact"]) == ("impossible", True)
+
+
 def test_few_of_many_types_are_named(service):
     provider(service, "a", A, VCPU=8)
     provider(service, "b", B, VCPU=7)
