@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from placement.errors import NotAcceptable, UnreadableContent, UnsupportedMediaType
+from placement.errors import NoSuchRoute, NotAcceptable, UnreadableContent, UnsupportedMediaType
 from placement.http import dispatch
 from placement.http.environ import JSON, NDJSON
 from placement.routes import ROUTES
@@ -98,9 +98,19 @@ def test_clients_that_accept_no_form_are_rejected():
         dispatch.accepted({"HTTP_ACCEPT": "text/html"}, (JSON, NDJSON))
 
 
-def test_tools_find_the_paths_and_views_that_requests_find():
+@pytest.fixture
+def application():
     options = types.SimpleNamespace(berth=types.SimpleNamespace(max_body_size=1))
-    application = dispatch.Placement(ROUTES, types.SimpleNamespace(conf=options))
+    return dispatch.Placement(ROUTES, types.SimpleNamespace(conf=options))
+
+
+@pytest.mark.parametrize("path", [path for path in ROUTES if "<" in path])
+def test_an_empty_segment_is_no_name(application, path):
+    with pytest.raises(NoSuchRoute):
+        application._paths.find(re.sub("<.*?>", "", path))
+
+
+def test_tools_find_the_paths_and_views_that_requests_find(application):
     paths = application.url_map.bind("placement")
     for path in ROUTES:
         example = re.sub("[<>]", "", path)
