@@ -26,6 +26,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from placement.wsgi.collection import paused
 from tests.patience import PATIENCE
 from tests.unmended import UNMENDED
 
@@ -418,11 +419,16 @@ def pytest_runtestloop() -> Generator[None, object, object]:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test that ends less than it began. It is the first fixture, and so ends last."""
+    """Fail a test that ends less than it began. It is the first fixture, and so ends last.
+
+    Garbage of earlier tests is collected between tests. In the middle of one its finalizers could
+    write a line, take a lock, or find no room where something recurses to Python's limit.
+    """
     node = request.node
     with (
         nothing_left(node.name, lambda: node.stash.get(FAILED, False) or _is_unmended(node)),
         own_root_logger(),
+        paused(),
     ):
         yield
         # the values of fixtures, which pytest forgets later

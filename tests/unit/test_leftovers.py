@@ -1,5 +1,6 @@
 """A test that leaves something fails, with the name of what it left."""
 
+import gc
 import logging
 import socket
 import subprocess
@@ -221,3 +222,7 @@ def test_later_tests_get_the_root_logger_as_it_was():
         root.handlers[:] = [handler]
         root.setLevel(logging.DEBUG)
     assert (root.handlers, root.level) == (handlers, level)
+
+
+def test_no_garbage_of_others_is_collected_in_the_middle_of_a_test():
+    assert not gc.isenabled()
