@@ -24,6 +24,7 @@ from placement.storage.database.engine import (
     Database,
     DatabaseSettings,
 )
+from tests.clock import Clock
 
 NUMBERS = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer, unique=True))
 LOCKED = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
@@ -38,13 +39,10 @@ def pauses():
 
 
 @pytest.fixture
-def clock():
-    return iter(range(10**6)).__next__
-
-
-@pytest.fixture
 def database(tmp_path, pauses):
-    opened = Database(DatabaseSettings(f"sqlite:///{tmp_path}/n.db"), pause=pauses.append)
+    """Return a database whose patience ends on no machine, however slow it is."""
+    settings = DatabaseSettings(f"sqlite:///{tmp_path}/n.db")
+    opened = Database(settings, pause=pauses.append, clock=Clock())
     opened.write(lambda connection: NUMBERS.create(connection.plain))
     yield opened
     opened.close()
@@ -246,7 +244,9 @@ def test_a_write_waits_for_another_process_that_writes(tmp_path):
     path = tmp_path / "n.db"
     other = sqlite3.connect(path, isolation_level=None)
     patient = Database(
-        DatabaseSettings(f"sqlite:///{path}"), pause=lambda seconds: other.execute("COMMIT")
+        DatabaseSettings(f"sqlite:///{path}"),
+        pause=lambda seconds: other.execute("COMMIT"),
+        clock=Clock(),
     )
 
     @event.listens_for(patient.engine, "connect")
