@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from compute.exceptions import InvalidConfiguration, VirtDriverNotReady
+from tests.patience import PATIENCE
 from virt.libvirt import disk_pools
 from virt.libvirt.disk_pools import Disks, run_program
 from virt.node.facts import DiskSpace
@@ -79,6 +80,10 @@ def test_a_message_has_only_the_end_of_a_long_answer():
 
 
 class TestPrograms:
+    @pytest.fixture(autouse=True)
+    def _may_be_slow(self, monkeypatch):
+        monkeypatch.setattr(disk_pools, "PATIENCE", PATIENCE)
+
     def test_what_one_prints_is_returned(self):
         assert run_program([sys.executable, "-c", "print(7)"]) == "7\n"
 
