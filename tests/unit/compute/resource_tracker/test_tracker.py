@@ -320,6 +320,7 @@ class TestConflicts:
         assert client.calls.count("get_tree") == 4
 
     def test_more_conflicts_than_four_are_outlasted_while_there_is_time(self, tracker, client):
+        tracker.conf.set_override("conflict_retry_time", PATIENCE, "berth")
         client.failures = [conflict() for _ in range(9)]
         update(tracker)
         assert client.calls.count("update") == 10
