@@ -83,7 +83,7 @@ class Owner:
         #: what it began, if it outlives a test
         self.begun: set[Any] = set()
         #: it also owns the connections that these open later
-        self.databases: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.databases: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
         self._endings = contextlib.ExitStack()
 
     def at_end(self, end: Callable[[], object]) -> None:
@@ -131,7 +131,7 @@ class Owner:
     def has(self, thing: Any) -> bool:
         """Return whether it began something, or a database or a port of its own did."""
         pool = getattr(thing, "_ConnectionRecord__pool", None)
-        is_pooled = any(each.engine.pool is pool for each in self.databases)
+        is_pooled = any(each.engine.pool is pool for each in living(self.databases))
         return thing in self.begun or is_pooled or self._has_accepted(thing)
 
     def _has_accepted(self, thing: Any) -> bool:
@@ -260,7 +260,13 @@ def _open_files() -> set[OpenFile]:
 
 
 def _living_connections() -> list[Any]:
-    return [known for known in list(_connections) if known.dbapi_connection is not None]
+    return [known for known in living(_connections) if known.dbapi_connection is not None]
+
+
+def living(keys: weakref.WeakKeyDictionary[Any, Any]) -> list[Any]:
+    """Return the keys; other threads may add some meanwhile, which an iteration doesn't survive."""
+    found = (reference() for reference in keys.keyrefs())
+    return [key for key in found if key is not None]
 
 
 def _target(number: str) -> str:

@@ -46,7 +46,7 @@ def closed_by_owners() -> Iterator[None]:
     @functools.wraps(plain_database)
     def opened(database: Database, *given: Any, **named: Any) -> None:
         plain_database(database, *given, **named)
-        leftovers.owner().databases.add(database)
+        leftovers.owner().databases[database] = None
 
     app.start = start
     Database.__init__ = opened  # type: ignore[assignment,method-assign]
@@ -59,10 +59,10 @@ def closed_by_owners() -> Iterator[None]:
 
 def close_those_of(name: str) -> None:
     """Close the services of a database that is about to be removed."""
-    for database, close in list(_CLOSING.items()):
+    for database in leftovers.living(_CLOSING):
         # that of SQLite has a folder and a suffix
         if Path(str(database.engine.url.database)).stem == name:
-            close()
+            _CLOSING[database]()
 
 
 def _nobody() -> None:
