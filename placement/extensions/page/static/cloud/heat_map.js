@@ -18,6 +18,8 @@ export class HeatMap {
   constructor() {
     this.groups = [];
     this.squares = [];
+    /** uuid of the tree that is told about; null if none is */
+    this.pointed = null;
     this.extent = new Extent();
     this.shown = element("div");
     this.legend = element("div", { class: "legend" });
@@ -40,7 +42,7 @@ export class HeatMap {
     this.groups = groups;
     this.headingOf = headingOf;
     this.scale = scale;
-    this.tell(null);
+    this.tell(this.stillPointed());
     show(this.legend, legend(scale.measure));
     const before = new Map(this.squares.map((one) => [one.key, one]));
     this.squares = [];
@@ -114,7 +116,18 @@ export class HeatMap {
     squares.draw(hosts, parts, { ...this.paints, width: Math.min(own, width) });
   }
 
+  /** Return the tree that is told about, as it is now; null if it is shown no more. */
+  stillPointed() {
+    if (this.pointed === null) return null;
+    for (const { hosts } of this.groups) {
+      const found = hosts.find(({ uuid }) => uuid === this.pointed);
+      if (found) return found;
+    }
+    return null;
+  }
+
   tell(host) {
+    this.pointed = host?.uuid ?? null;
     if (!host) {
       show(this.told, "Point at a square to see which tree it is; click to open it. With the keyboard: arrows and Enter.");
       return;

@@ -140,9 +140,14 @@ def test_the_focus_stays_while_the_cloud_changes(open_page, changing_cloud):
     expect(page.get_by_role("heading", name="3 trees with VGPU")).to_be_visible()
     assert focused(page) == "VGPU"
     row = page.get_by_role("row").filter(has=page.get_by_role("button", name="VGPU"))
+    page.locator("canvas").hover(position={"x": 10, "y": 10})
+    told = page.locator(".told")
+    expect(told).to_contain_text("compute1 1 of 8 used")
     claim(changing_cloud, 500, 3)
     expect(row).to_contain_text("7 · 29 %")
     assert focused(page) == "VGPU"
+    # so does what the mouse points at
+    expect(told).to_contain_text("compute1 2 of 8 used")
     # it follows a tree in a list
     fullest = page.get_by_role("table", name="Trees, the fullest first")
     expect(fullest.get_by_role("link").first).to_have_text("compute3")
