@@ -2,6 +2,7 @@
 
 import gc
 import subprocess
+import threading
 import traceback
 import weakref
 
@@ -15,6 +16,7 @@ from tests.functional.placement.extensions.monitoring.pages import page, samples
 from tests.functional.placement.service import statements
 from tests.functional.placement.serving.programs import needed
 from tests.functional.placement.small_cloud import NEW, ROOT, expect, fill, holding, stock
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -261,5 +263,9 @@ def test_a_page_keeps_no_snapshot_after_it_was_sent(counted):
     # the next search loads another one
     shown._distrust(shown._held, "audit")
     counted.get("/allocation_candidates?resources=VCPU:1")
+    # a thread that read for a page has its answer until it ends, a moment after the page
+    for thread in threading.enumerate():
+        if thread.name == "monitoring":
+            thread.join(PATIENCE)
     gc.collect()
     assert (old(), shown.loads) == (None, {"first use": 1, "audit": 1})
