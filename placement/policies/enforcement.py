@@ -84,7 +84,7 @@ class Policy:
         self._clock = clock
         self._lock = threading.Lock()
         self._told: list[str] = []
-        self._load()
+        self._load(None)
 
     def authorize(
         self, context: RequestContext, rule: str, target: Mapping[str, str | None] | None = None
@@ -125,28 +125,36 @@ class Policy:
 
     def _load_changes(self) -> None:
         """Do as `_load`; if the files can't be used, say so in the log and keep the rules."""
+        # before it is read: what is written meanwhile is another state, which is read then
+        stamp = self._stamp()
         try:
-            self._load()
+            self._load(stamp)
         # whatever oslo.policy raises for a file that it can't use
         except Exception as error:
             LOG.error(
                 "The policy can't be used, so the old rules stay in force: %s", why_unusable(error)
             )
-            self._loaded_stamp = self._stamp()
+            self._loaded_stamp = stamp
             self._search_again = self._clock() + SEARCH_INTERVAL
 
-    def _load(self) -> None:
-        """Read the policy files if they changed, and clear the cache."""
+    def _load(self, stamp: tuple[int, int] | None) -> None:
+        """Read the policy files if they changed, and clear the cache.
+
+        :param stamp: that of the policy file before
+        """
         self._enforcer.use_conf = True
         _OF_PARSER.addFilter(is_not_told_here)
         try:
-            self._enforcer.load_rules()
+            # by itself, oslo.policy reads a file whose time is later than before: none that an
+            # operator takes back with its time, or writes after the clock was set back
+            is_new = stamp is not None and stamp != self._loaded_stamp
+            self._enforcer.load_rules(force_reload=is_new)
         finally:
             # policies of others in this process are told as they were
             _OF_PARSER.removeFilter(is_not_told_here)
             # or it would search for all files again whenever it is asked
             self._enforcer.use_conf = False
-        self._loaded_stamp = self._stamp()
+        self._loaded_stamp = stamp
         self._search_again = self._clock() + SEARCH_INTERVAL
         mistakes = mistakes_of(self._enforcer)
         for mistake in mistakes:

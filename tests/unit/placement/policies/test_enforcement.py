@@ -117,15 +117,41 @@ def _tell_request(arguments):
     return 0
 
 
-def test_a_changed_file_applies_at_once(tmp_path):
+@pytest.mark.parametrize("later", [-86_400, 0, 1])
+def test_a_changed_file_applies_at_once(tmp_path, later):
+    """Also one that is taken back with its time, or of the same moment."""
     path = tmp_path / "policy.yaml"
     path.write_text(f'"{LIST}": "@"\n')
+    before = path.stat().st_mtime
     asked = policy(Clock(0.0), policy_file=str(path))
     assert refusal(asked, caller(), LIST) is None
 
     path.write_text(f'"{LIST}": "!"\n# longer, whatever the clock of the files\n')
+    os.utime(path, (before + later, before + later))
 
     assert refusal(asked, caller(), LIST) == NO.format(LIST)
+
+
+@pytest.mark.parametrize("half", [f'"{LIST}":', f'"{LIST}": [', ""])
+def test_a_file_that_is_read_half_written_is_read_again(tmp_path, half):
+    path = tmp_path / "policy.yaml"
+    path.write_text(f'"{LIST}": "@"\n')
+    asked = policy(Clock(0.0), policy_file=str(path))
+    assert refusal(asked, caller(), LIST) is None
+    load = asked._enforcer.load_rules
+
+    def load_while_it_is_written(**options):
+        asked._enforcer.load_rules = load
+        try:
+            load(**options)
+        finally:
+            path.write_text(f'"{LIST}": "role:reader"\n')
+
+    asked._enforcer.load_rules = load_while_it_is_written
+    path.write_text(half)
+    refusal(asked, caller(), LIST)
+    assert refusal(asked, caller(), LIST) == NO.format(LIST)
+    assert refusal(asked, caller("reader"), LIST) is None
 
 
 def test_a_new_file_applies_after_the_next_search(tmp_path):
