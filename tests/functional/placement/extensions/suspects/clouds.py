@@ -82,11 +82,11 @@ def release(service, uuid):
 
 
 def age(service, *which, **ago):
-    """Let rows be as old as if they had been written some time ago.
+    """Let rows be as old as if they had been written some time ago; return how that time is told.
 
     :param which: tables; all that have times, if none is named
     """
-    then = utcnow() - datetime.timedelta(**ago)
+    then = utcnow().replace(microsecond=0) - datetime.timedelta(**ago)
 
     def backdate(connection):
         for table in which or tables.REFERENCE_TABLES:
@@ -94,6 +94,12 @@ def age(service, *which, **ago):
                 connection.execute(sa.update(table).values(created_at=then, updated_at=None))
 
     service.database.write(backdate)
+    return told(then)
+
+
+def told(time):
+    """Return how a time is told."""
+    return f"{time.isoformat(timespec='seconds')}Z"
 
 
 def timeless(service):

@@ -51,6 +51,8 @@ def make_suspicious(service):
         provider(service, number, f"host1_pci_0000_81_00_{number - 20}", hosts[0])
     for number in (31, 32):
         provider(service, number, f"host{number - 30}.example.org", VCPU=100)
+    # a suspect of a time to come, by a clock that was set back meanwhile, is told with that of now
+    age(service, hours=1)
 
 
 COUNTS = {
