@@ -1,11 +1,13 @@
 import builtins
+import socket
+from types import SimpleNamespace
 
 import pytest
 
 from compute import exceptions
 from tests.extras import needed_library
 from tests.unit.virt.consumers import uuid
-from tests.unit.virt.ironic.bare_metal_service import bare_metal_service, with_token
+from tests.unit.virt.ironic.bare_metal_service import with_token
 from virt.driver import DriverLoadError, load_driver
 from virt.ironic.bare_metal_api import BareMetalAPI
 from virt.ironic.node import IronicNode
@@ -86,11 +88,14 @@ def test_a_service_that_fails_is_not_ready_and_asked_again_later(api_conf, servi
 
 def test_a_service_that_is_not_there_is_not_ready(api_conf):
     needed_library("openstack", "ironic")
-    with bare_metal_service() as gone:
+    # nobody listens, and nobody else can have the port
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        gone = SimpleNamespace(url=f"http://127.0.0.1:{held.getsockname()[1]}")
         conf = with_token(api_conf(gone), gone)
 
-    with pytest.raises(exceptions.VirtDriverNotReady, match=r"can't be asked: .*127\.0\.0\.1"):
-        BareMetalAPI(conf).nodes()
+        with pytest.raises(exceptions.VirtDriverNotReady, match=r"can't be asked: .*127\.0\.0\.1"):
+            BareMetalAPI(conf).nodes()
 
 
 def test_a_service_that_lets_nobody_in_is_not_ready(api_conf, service):
