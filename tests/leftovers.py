@@ -176,13 +176,13 @@ def nothing_left(name: str, failed: Callable[[], bool] = lambda: False) -> Itera
         _owners.remove(mine)
         mine.end()
     if _names(_since(before)) and not failed():
-        # What nothing refers to any more is closed now or later, by chance. Most of it is young: a
-        # look at all objects of a long run takes as long as several tests.
-        for generation in range(3):
-            if _names(_since(before)):
-                gc.collect(generation)
-        for thread in _threads_of(_since(before)):
+        _collect(before)
+        threads = _threads_of(_since(before))
+        for thread in threads:
             _ends(thread)
+        if threads:
+            # what only they referred to
+            _collect(before)
         _refuse(name, _names(_since(before)))
 
 
@@ -200,6 +200,16 @@ def own_root_logger() -> Iterator[None]:
         root.handlers[:] = handlers
         if root.level != level:
             root.setLevel(level)
+
+
+def _collect(before: set[Any]) -> None:
+    """Close what began since then, and nothing refers to any more: else chance says when.
+
+    Most of it is young: a look at all objects of a long run takes as long as several tests.
+    """
+    for generation in range(3):
+        if _names(_since(before)):
+            gc.collect(generation)
 
 
 def _since(before: set[Any]) -> set[Any]:

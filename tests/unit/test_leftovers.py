@@ -126,6 +126,18 @@ def test_what_nothing_refers_to_is_not_left(tmp_path):
         del cycle
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_only_a_thread_referred_to_is_not_left(tmp_path, told, monkeypatch):
+    """It can't be collected before the thread has ended."""
+    ends = leftovers._ends
+    monkeypatch.setattr(leftovers, "_ends", lambda thread: told.set() or ends(thread))
+    with leftovers.nothing_left("A test"):
+        cycle = [(tmp_path / "kept").open("w")]
+        cycle.append(cycle)
+        threading.Thread(target=lambda kept: told.wait(), args=[cycle]).start()
+        del cycle
+
+
 def test_what_a_lasting_fixture_began_is_not_the_tests(told, impatient):
     with leftovers.nothing_left("A test"), leftovers.lasting():
         thread = threading.Thread(target=told.wait)
