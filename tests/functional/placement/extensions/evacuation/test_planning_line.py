@@ -52,7 +52,9 @@ class Line:
 
 
 @pytest.fixture
-def line(service):
+def line(service, monkeypatch):
+    # who waits does so for as long as the test, however slow the machine is
+    monkeypatch.setattr(planning_line, "LONGEST_WAIT", PATIENCE)
     fill(service)
     with ExitStack() as stack:
         yield Line(service.unjudged(), stack)
