@@ -27,8 +27,19 @@ ENDLESS = {
     "BERTH__SEARCH_MEMORY_LIMIT": "0",
     "BERTH__EXPLAIN_BUDGET_MS": str(PATIENCE * 1000),
 }
-#: seconds
-LIMITED = {"BERTH__SEARCH_TIME_LIMIT": "3"}
+#: a search whose time is over as soon as a file is there
+UNTIL = """
+import pathlib, time
+from placement.handlers import allocation_candidates as handler
+
+over, budget_of = pathlib.Path({over!r}), handler.budget_of
+
+def clock():
+    return time.monotonic() + 1e6 * over.exists()
+
+handler.budget_of = lambda call: budget_of(call, clock)
+"""
+LIMITED = {"BERTH__SEARCH_TIME_LIMIT": str(2 * PATIENCE)}
 
 
 @pytest.fixture(scope="module")
@@ -155,14 +166,17 @@ def test_a_search_ends_when_its_client_has_disconnected_over_tcp(cloud):
             eventually(lambda number=number: count_logged(service, LEFT) == number, service.said)
 
 
-def test_a_client_that_closed_its_sending_half_gets_the_response_of_a_long_search(cloud):
-    with searched(cloud, LIMITED, free_port()) as service:
+def test_a_client_that_closed_its_sending_half_gets_the_response_of_a_long_search(cloud, tmp_path):
+    over = tmp_path / "over"
+    options = LIMITED | {"code": UNTIL.format(over=str(over))}
+    with searched(cloud, options, free_port()) as service:
         with searching(service, "1.1") as client:
             client.shutdown(socket.SHUT_WR)
-            answered = b"".join(iter(lambda: client.recv(65_536), b""))
+            # the interim response probes whether the client is connected
+            interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+            assert client.recv(len(interim)) == interim
+            over.touch()
+            last = b"".join(iter(lambda: client.recv(65_536), b""))
         left = count_logged(service, LEFT)
-    # the interim response probes whether the client is connected
-    first, last = answered.split(b"\r\n\r\n", 1)
-    assert first == b"HTTP/1.1 100 Continue"
     assert last.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")), last
     assert not left
