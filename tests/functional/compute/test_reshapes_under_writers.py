@@ -11,6 +11,7 @@ import pytest
 from compute import config
 from compute.report.wire.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost, NestingDriver
+from tests.patience import PATIENCE
 from virt.fake import FakeSharedStorageDriver, MediumFakeDriver
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
@@ -26,6 +27,7 @@ def new_host(tmp_path, new_adapter):
             (None, "host"): name,
             (None, "state_path"): str(tmp_path / name),
             ("compute", "provider_config_location"): str(tmp_path / "none"),
+            ("berth", "conflict_retry_time"): PATIENCE,
         }
         conf = config.load(files=[], environ={}, overrides=overrides)
         hosts.append(ComputeHost(conf, new_adapter))
@@ -87,6 +89,7 @@ def test_a_reshape_gets_through_under_two_writers_that_change_its_providers(host
         more = ["HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"][next(traits) % 2]
         outsider.set_traits(root, {*now, more})
 
+    host.conf.set_override("conflict_retry_time", PATIENCE, "berth")
     with Writers(allocate, retrait) as writers:
         host.start(NestingDriver)
     assert writers.failures == []

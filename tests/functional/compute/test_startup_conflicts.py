@@ -11,6 +11,7 @@ from tests.functional.compute.flat_host import (
     tree_of,
     unchanged,
 )
+from tests.patience import PATIENCE
 
 
 @BOTH_WAYS
@@ -69,6 +70,7 @@ class TestConflicts:
     def test_r10_with_time_left_a_reshape_that_others_outran_many_times_gets_through(
         self, flat_host, outsider, request_url, count
     ):
+        flat_host.conf.set_override("conflict_retry_time", PATIENCE, "berth")
         flat_host.start(NestingDriver, prepare=self.racing(outsider, request_url, 9))
         assert count(flat_host) == 10
         assert outsider.totals(flat_host.uuid).keys() == {"DISK_GB"}
