@@ -13,6 +13,7 @@ from placement.storage.driver import dialects
 from placement.storage.schema import schema_upgrade
 from tests.databases.fixtures import only
 from tests.databases.questions import connected
+from tests.patience import PATIENCE
 
 #: its lock has a timeout; PostgreSQL's has none, SQLite has one writer
 database_kind = only("mariadb")
@@ -22,7 +23,8 @@ def test_a_lock_that_another_process_holds_is_reported(new_database, monkeypatch
     url = new_database(empty=True)
     with connected(url) as other, contextlib.closing(Database(DatabaseSettings(url))) as database:
         # the server has one such lock for all databases, including those of other tests
-        assert other.execute(sa.text("SELECT GET_LOCK('berth_schema', 60)")).scalar() == 1
+        lock = sa.text(f"SELECT GET_LOCK('berth_schema', {PATIENCE})")
+        assert other.execute(lock).scalar() == 1
         with monkeypatch.context() as patched:
             patched.setattr(dialects, "_LONGEST_CHANGE", 0)
             with pytest.raises(dialects.DatabaseUnusable, match="Another process is changing"):
