@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -18,6 +18,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import OptionError
 from keystoneauth1.session import Session, TCPKeepAliveAdapter
 from oslo_config import cfg
+from requests import Response
 
 #: options that are URLs; which of them exist depends on the plugin
 URLS = ("endpoint_override", "auth_url", "endpoint")
@@ -57,7 +58,21 @@ def load_session(conf: cfg.ConfigOpts, group: str) -> tuple[object, Session]:
         session = loading.load_session_from_conf_options(conf, group, auth=auth)
     for origin, header in users.items():
         session.session.mount(origin, _AsUser(header))
+    session.request = _at_once(session.request)  # type: ignore[method-assign]
     return auth, session
+
+
+def _at_once(request: Callable[..., Response]) -> Callable[..., Response]:
+    """Let no request wait for a time of day, as keystoneauth1's adapters have it.
+
+    They do so also without a limit of their rate: after the clock was set back, each request would
+    wait until it is as late as when the adapter was made.
+    """
+
+    def send(*place: str, **options: Any) -> Response:
+        return request(*place, **options | {"rate_semaphore": contextlib.nullcontext()})
+
+    return send
 
 
 def load_adapter(conf: cfg.ConfigOpts, group: str) -> Adapter:

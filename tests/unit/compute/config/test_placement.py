@@ -74,6 +74,14 @@ def listener():
     server.server_close()
 
 
+def test_no_request_waits_after_the_clock_was_set_back(listener, monkeypatch):
+    conf = placement(auth_type="admin_token", endpoint=listener.url, token="t")
+    adapter = group.build_adapter(conf)
+    clock = SimpleNamespace(time=lambda: 0.0, sleep=lambda seconds: pytest.fail(f"{seconds} s"))
+    monkeypatch.setattr("keystoneauth1._fair_semaphore.time", clock)
+    assert adapter.get("/").status_code == 200
+
+
 @pytest.fixture
 def nobody():
     """Return the URL of a port on which nobody listens."""
