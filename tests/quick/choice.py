@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from tests.quick.changes import Changed
-from tests.quick.functions import MODULE, known_below
+from tests.quick.functions import MODULE, functions_of, known_below
 from tests.quick.imports import Imports
 from tests.quick.record import PACKAGES, Record
 
@@ -68,6 +68,10 @@ class Chooser:
         changed = {test for test, why in wanted.items() if why == "changed"}
         for test in sorted(wanted, key=lambda test: (test not in changed, self._seconds(test))):
             self._place(test, wanted[test], choice)
+        for file in {test.partition("::")[0] for test in wanted} - wanted.keys():
+            for test in self._unrecorded(file):
+                if test not in wanted:
+                    choice.left_out[test] = "not recorded"
         return choice
 
     def _place(self, test: str, why: str, choice: Choice) -> None:
@@ -87,8 +91,22 @@ class Chooser:
     def _seconds(self, test: str) -> float:
         if test in self.record.tests:
             return self.record.tests[test]
-        inside = self._of_file.get(test)
-        return sum(self.record.tests[each] for each in inside) if inside else UNKNOWN
+        file, _, function = test.partition("::")
+        inside = [self.record.tests[each] for each in self._of_file.get(file, ())]
+        if not inside:
+            return UNKNOWN
+        return sum(inside) / len(inside) if function else sum(inside)
+
+    def _unrecorded(self, file: str) -> set[str]:
+        """Return what the record doesn't know of a file of tests: the file, or some functions."""
+        known = self._of_file.get(file)
+        if not known:
+            return {file}
+        path = self.root / file
+        names = functions_of(path.read_bytes()).names if path.exists() else set()
+        tests = {name for name in names if name.rpartition(".")[2].startswith("test_")}
+        recorded = {test.partition("[")[0] for test in known}
+        return {f"{file}::{name.replace('.', '::')}" for name in tests} - recorded
 
     def _judging(self, change: Changed, doubts: list[str]) -> dict[str, str]:
         """Return the tests that may notice one file's change, each with the reason."""
@@ -122,10 +140,9 @@ class Chooser:
             what = f"executes {change.path}: {name}" if name != MODULE else f"uses {change.path}"
             for test in self.record.named(_any(known[each] for each in names)):
                 found.setdefault(test, what)
-        for file in self._imports.importers(change.path):
-            # tests the record doesn't know
-            if _is_test(file) and file not in self._of_file:
-                found.setdefault(file, f"imports {change.path}")
+        for file in filter(_is_test, self._imports.importers(change.path)):
+            for test in self._unrecorded(file):
+                found.setdefault(test, f"imports {change.path}")
         return found or self._executing_importers(change.path)
 
     def _executing_importers(self, path: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ import pytest
 from tests.gabbi import test_gabbi
 from tests.quick.__main__ import told
 from tests.quick.changes import Changed
-from tests.quick.choice import GABBI, Chooser
+from tests.quick.choice import GABBI, UNKNOWN, Chooser
 from tests.quick.functions import MODULE
 from tests.quick.record import Record
 
@@ -22,12 +22,22 @@ FILES = {
     "placement/extensions/page/serving.py": "",
     "tests/page.py": 'PAGE = "decisions.rst"',
     "tests/gabbi/gabbits/root.yaml": "",
-    "tests/unit/placement/storage/test_lanes.py": "",
+    "tests/unit/placement/storage/test_lanes.py": """
+from placement.storage import lanes
+def test_order(): ...
+class TestOrders:
+    def test_added_later(self): ...
+    def helper(self): ...
+""",
     "tests/unit/placement/storage/test_new.py": "from placement.storage import lanes",
     "tests/unit/test_by_name.py": 'text_of("decisions.rst")',
     "tests/functional/test_by_module.py": "from tests.page import PAGE",
     "tests/functional/conftest.py": "",
-    "tests/functional/placement/test_service.py": "from tests.functional import cloud",
+    "tests/functional/placement/test_service.py": """
+from tests.functional import cloud
+def test_write(): ...
+def test_added_later(): ...
+""",
     "tests/functional/cloud.py": "from tests import page",
     "tests/faults/test_long.py": "",
     "tests/galera/test_cluster.py": "from placement.storage import lanes",
@@ -62,7 +72,8 @@ def choose(tree):
 
 
 def test_a_changed_function_has_the_tests_that_execute_it_the_cheapest_first(choose):
-    assert list(choose(LANES, "first").run)[:2] == [UNIT, SERVICE]
+    run = choose(LANES, "first").run
+    assert [test for test in run if test in RECORD.tests] == [UNIT, SERVICE]
 
 
 def test_what_has_no_time_is_left_out_with_the_reason(choose):
@@ -94,6 +105,19 @@ def test_a_file_without_functions_has_the_tests_of_those_that_import_it(choose):
 
 def test_a_test_that_was_never_recorded_runs_if_it_imports_the_change(choose):
     assert "tests/unit/placement/storage/test_new.py" in choose(LANES, "first").run
+
+
+def test_a_test_that_was_added_since_the_record_runs_if_its_file_imports_the_change(choose):
+    added = f"{UNIT.partition('::')[0]}::TestOrders::test_added_later"
+    choice = choose(LANES, "first")
+    assert choice.run[added] == f"imports {LANES}"
+    # as long as the others of its file
+    assert choice.seconds == 0.5 + 0.5 + 2.0 + UNKNOWN
+
+
+def test_a_test_that_was_added_since_the_record_is_told_if_others_of_its_file_execute_it(choose):
+    added = f"{SERVICE.partition('::')[0]}::test_added_later"
+    assert choose(LANES, "first").left_out[added] == "not recorded"
 
 
 def test_a_test_that_needs_another_environment_names_it(choose):
