@@ -140,7 +140,7 @@ class Policy:
     def _load(self, stamp: tuple[int, int] | None) -> None:
         """Read the policy files if they changed, and clear the cache.
 
-        :param stamp: that of the policy file before
+        :param stamp: that of the policy file, taken before it is read; None at the start
         """
         self._enforcer.use_conf = True
         _OF_PARSER.addFilter(is_not_told_here)
